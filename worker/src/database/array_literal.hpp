@@ -1,5 +1,5 @@
 // PostgreSQL array literals, so that one call carries the outcomes of many jobs. Every element is
-// quoted or is NULL: what a task wrote can never be read as structure.
+// quoted or is NULL: a text that a task wrote can never be read as structure.
 #pragma once
 
 #include <cstdint>

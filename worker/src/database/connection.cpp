@@ -34,8 +34,8 @@ std::string without_final_newline(const char* text) {
   return line;
 }
 
-// What the server said about a refused connection has no fields in libpq, only text. In verbose
-// form it is "FATAL:  28P01: ...", whatever the language: where the last such code stands.
+// libpq has no fields for the server's words about a refused connection, only text. In verbose form
+// the text is "FATAL:  28P01: ...", in every language: returns where the last SQLSTATE stands.
 std::size_t find_sqlstate(const std::string& message) {
   std::size_t at = message.rfind(":  ");
   while (at != std::string::npos) {
@@ -51,7 +51,7 @@ std::size_t find_sqlstate(const std::string& message) {
   return at;
 }
 
-// Refusals that stay whatever the server does next: credentials, role, database, privilege.
+// Refusals that stay until an operator acts: credentials, role, database, privilege.
 bool is_permanent(std::string_view sqlstate) {
   constexpr std::array<std::string_view, 4> kPermanent{
       sqlstate::kInvalidPassword, sqlstate::kInvalidRole, sqlstate::kNoDatabase,
@@ -78,15 +78,15 @@ bool are_refused_by_libpq(std::vector<const char*> keywords, std::vector<const c
   return PQpingParams(keywords.data(), values.data(), /*expand_dbname=*/0) == PQPING_NO_ATTEMPT;
 }
 
-// One try to connect, on a thread of its own. Shared by the thread and the loop; the thread leaves
-// its result here and says so, unless it was abandoned in between.
+// One try to connect, on a separate thread. Shared by the thread and the loop; the thread leaves
+// the result here and reports, unless the loop abandoned the attempt in between.
 struct Attempt {
   std::vector<ConnectOptions::Option> options;
   UniqueFd abandon_signal{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;
   std::function<void()> report;   // guarded by mutex; empty when abandoned
-  ConnectionPtr connection;       // written by the thread before it reports
-  bool is_open = false;           // written by the thread before it reports
+  ConnectionPtr connection;       // written by the thread before the report
+  bool is_open = false;           // written by the thread before the report
   bool is_misconfigured = false;  // likewise: libpq refuses the options, and asks no server
 
   void abandon() noexcept {
@@ -178,12 +178,13 @@ class LibpqConnection final : public Connection {
   EventLoop& loop_;
   ConnectOptions options_;
 
-  BlockingCalls threads_{kMaxThreads};  // of attempts, also abandoned ones, and cancellations
+  // of attempts, also abandoned attempts, and of cancellations
+  BlockingCalls threads_{kMaxThreads};
   // One cancellation at a time: each waits for a server that may never answer, on a thread that the
   // next connection needs. Shared with that thread, which may outlive this.
   std::shared_ptr<std::atomic<bool>> is_cancelling_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<Attempt> attempt_;  // while connecting
-  int generation_ = 0;                // what was posted before a close is not for now
+  int generation_ = 0;                // a callback of an earlier generation is dropped
   OpenHandler opened_;
 
   ConnectionPtr connection_;
@@ -191,7 +192,7 @@ class LibpqConnection final : public Connection {
   Pipeline pipeline_;
   bool has_answered_ = false;  // in this session
   RepliesHandler handler_;     // while something is under way
-  std::string farewell_;       // what the server said when it ended an idle session
+  std::string farewell_;       // the server's words when the server ended an idle session
 };
 
 void LibpqConnection::open(OpenHandler handler) {
@@ -210,7 +211,7 @@ void LibpqConnection::open(OpenHandler handler) {
   attempt_ = attempt;
 }
 
-// For callers that do not expect their handler before they return.
+// For callers that do not expect a handler before the call returns.
 void LibpqConnection::post(std::function<void()> callback) {
   loop_.post([this, generation = generation_, callback = std::move(callback)] {
     if (generation == generation_) callback();
@@ -297,7 +298,7 @@ void LibpqConnection::read_results() {
 }
 
 void LibpqConnection::lose(std::string reason) {
-  // The server says why before it hangs up.
+  // The server says why before hanging up.
   if (!farewell_.empty()) reason = farewell_;
   if (!pipeline_.farewell().empty()) reason = without_final_newline(pipeline_.farewell().c_str());
   const RepliesHandler handler = std::move(handler_);
@@ -315,7 +316,8 @@ void LibpqConnection::cancel() {
   PGcancel* cancel = PQgetCancel(connection_.get());
   if (cancel == nullptr) return;
   *is_cancelling_ = true;
-  // libpq 15 can only cancel by waiting. If nothing comes of it, the asker's deadline closes.
+  // libpq 15 can only cancel by waiting. If the cancellation has no effect, the caller's deadline
+  // closes.
   const auto refused = threads_.run(
       [cancel = std::shared_ptr<PGcancel>(cancel, PQfreeCancel), is_cancelling = is_cancelling_] {
         std::array<char, 256> error{};
@@ -337,12 +339,12 @@ void LibpqConnection::close() noexcept {
 
 void LibpqConnection::finish() noexcept {
   ++generation_;
-  // It took the connection and did nothing with it: another host may.
+  // The host took the connection and answered nothing: another host may.
   if (connection_ && !has_answered_) options_.rotate_hosts();
   handler_ = nullptr;
   farewell_.clear();
   if (socket_) {
-    // Stopped now, before libpq closes the descriptor; freed when libuv lets go of it.
+    // Stopped now, before libpq closes the descriptor; freed when libuv lets go of the handle.
     uv_close(reinterpret_cast<uv_handle_t*>(socket_.release()), [](uv_handle_t* handle) {
       const std::unique_ptr<uv_poll_t> owned(reinterpret_cast<uv_poll_t*>(handle));
     });

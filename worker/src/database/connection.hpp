@@ -1,10 +1,12 @@
-// One session with the database, without waiting: every answer comes by callback from the loop.
+// Connection: one session with the database, without waiting: every answer comes by callback from
+// the loop.
 //
-// The interface exists for the tests' scripted double; connection.cpp has the real one; it,
-// pipeline.cpp and connection_options.cpp are the only users of libpq. Connecting happens on a
-// thread of its own, because libpq resolves names, reads password files and may talk to other
-// services while it connects. All functions and callbacks belong to the loop's thread. There are no
-// deadlines here: a session sets one and closes the connection when it passes (see session.hpp).
+// The interface exists for the tests' scripted double; connection.cpp has the real connection. Only
+// connection.cpp, pipeline.cpp and connection_options.cpp use libpq. Connecting happens on a
+// separate thread, because libpq resolves names, reads password files and may talk to other
+// services while connecting. All functions and callbacks belong to the loop's thread. There are no
+// deadlines here: a session sets a deadline and closes the connection when the deadline passes (see
+// session.hpp).
 #pragma once
 
 #include <functional>
@@ -29,23 +31,23 @@ struct SqlError {
   std::string context;
 };
 
-// The session is gone; what was asked last may or may not have happened.
+// The session is gone; the last statement may or may not have happened.
 struct ConnectionLost {
   std::string reason;
-  // This process had no memory for the reply. libpq says so in words alone; they are English where
-  // the process has set no other language.
+  // This process had no memory for the reply. libpq says so in words alone; the words are English
+  // where the process has set no other language.
   bool is_for_want_of_memory() const { return reason.find("memory") != std::string::npos; }
 };
 
-// Another call of the same transaction was refused, so this one has not happened either.
+// Another call of the same transaction was refused, so this call has not happened either.
 struct RolledBack {};
 
 using Reply = std::variant<QueryResult, SqlError, ConnectionLost, RolledBack>;
-using Replies = std::vector<Reply>;  // one for each call, in their order
+using Replies = std::vector<Reply>;  // one for each call, in the order of the calls
 using RepliesHandler = std::function<void(Replies)>;
 
 struct Opened {
-  int backend_pid = 0;  // as told at connecting; a pooler makes one up
+  int backend_pid = 0;  // as told at connecting; a pooler invents a pid
   std::string database;
   std::string role;
   bool is_superuser = false;
@@ -53,7 +55,8 @@ struct Opened {
 
 struct OpenFailure {
   std::string reason;
-  // Trying again cannot help: no such database or role, or the credentials were refused.
+  // Trying again cannot help: the database or the role does not exist, or the credentials were
+  // refused.
   bool is_permanent = false;
 };
 
@@ -78,16 +81,18 @@ class Connection {
   // ConnectionLost the connection is closed.
   virtual void execute(const Calls& calls, Commit commit, RepliesHandler handler) = 0;
 
-  // Whether the server's session is ours alone, so that it may keep prepared statements.
+  // Whether the server's session is this worker's alone, so that the session may keep prepared
+  // statements.
   virtual void keep_statements(bool is_ours) = 0;
 
-  // Asks the server to cancel what is running; the reply still comes to its handler.
+  // Asks the server to cancel the running statement; the reply still comes to the statement's
+  // handler.
   virtual void cancel() = 0;
 
-  // Forgets whatever is under way: no callback follows.
+  // Forgets all calls under way: no callback follows.
   virtual void close() noexcept = 0;
 
-  // Bytes came or went for what is running.
+  // Bytes came or went for the running statement.
   std::function<void()> on_moved;
   // The session ended while nothing was running.
   std::function<void(ConnectionLost)> on_lost;

@@ -20,7 +20,7 @@ struct ConninfoDeleter {
 };
 using ConninfoPtr = std::unique_ptr<PQconninfoOption, ConninfoDeleter>;
 
-// The keywords that name servers; their values are lists of equal length, or one for all.
+// The keywords that name servers; the values are lists of equal length, or one value for all.
 constexpr std::array<std::string_view, 3> kHostLists{"host", "hostaddr", "port"};
 
 // Dead peers are noticed within about 20 seconds; libpq's own default is over two hours.
@@ -31,7 +31,8 @@ constexpr std::array<std::array<const char*, 2>, 4> kKeepalives{{{"keepalives_id
 
 constexpr const char* kPassword = "PGPASSWORD";
 
-// As libpq does: a connection string if it looks like one, else the name of a database.
+// As libpq does: a text that looks like a connection string is a connection string; any other text
+// is the name of a database.
 bool is_connection_string(std::string_view text) {
   return text.find('=') != std::string_view::npos || text.starts_with("postgres://") ||
          text.starts_with("postgresql://");
@@ -44,8 +45,7 @@ std::optional<std::string> value_in(const PQconninfoOption* options, std::string
   return std::nullopt;
 }
 
-// A list of ports of which one is none: libpq says so at each attempt, after it was told to
-// connect.
+// A port in a list of ports that is no number: libpq would say so only at each attempt to connect.
 std::string port_problem(std::string_view ports) {
   while (!ports.empty()) {
     const std::size_t comma = std::min(ports.find(','), ports.size());
@@ -62,8 +62,9 @@ std::string port_problem(std::string_view ports) {
   return {};
 }
 
-// What the environment and the service file say. libpq reads the service that PGSERVICE names; one
-// in the connection string comes first, so it stands in for the variable for this one call.
+// The options of the environment and the service file. libpq reads the service that PGSERVICE
+// names; a service in the connection string comes first, so the service stands in for the variable
+// during this call.
 ConninfoPtr read_defaults(const std::optional<std::string>& service) {
   const char* inherited = std::getenv("PGSERVICE");
   const std::optional<std::string> before =
@@ -85,7 +86,7 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
     char* error = nullptr;
     said.reset(PQconninfoParse(database.c_str(), &error));
     const std::unique_ptr<char, void (*)(void*)> owned(error, PQfreemem);
-    // Not the string itself: it may hold a password.
+    // Not the string itself: the string may hold a password.
     if (!said) return std::string(error == nullptr ? "out of memory" : error);
   }
   const ConninfoPtr defaults = read_defaults(value_in(said.get(), "service"));
@@ -113,15 +114,16 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
   for (const auto& [keyword, value] : kKeepalives) {
     if (!find(keyword)) add(keyword, value);
   }
-  // "any" is also what libpq says for "not set". For libpq, a server whose default is read-only
-  // is none for "read-write"; our sessions set their own, so what matters is that it is a primary.
+  // "any" also is libpq's word for "not set". For libpq, a server whose default is read-only does
+  // not count as "read-write"; this program's sessions set the default themselves, so only a
+  // primary matters.
   const auto wanted = value_in(said.get(), "target_session_attrs");
   const std::string usual = value_in(defaults.get(), "target_session_attrs").value_or("any");
   if (wanted.value_or(usual) == "read-write" ||
       (server == Server::primary && !wanted && usual == "any")) {
     add("target_session_attrs", "primary");
   }
-  // libpq would look into the environment at each connection, and there it does not stay.
+  // libpq would look into the environment at each connection, and the password does not stay there.
   const auto password = find("password");
   if (password && !value_in(said.get(), "password")) add("password", *password);
   const int seconds = std::atoi(find("connect_timeout").value_or("0").c_str());

@@ -1,4 +1,4 @@
-// Which server to connect to, and how.
+// Connection options: the server to connect to, and how.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace pulse {
 
-// How to connect: what the user said, libpq's environment and service file, and our defaults under
-// them (keepalives, which servers, an application name).
+// How to connect: first the user's words, then libpq's environment and service file, then this
+// program's defaults (keepalives, which servers, an application name).
 class ConnectOptions {
  public:
-  // Of several hosts, the first that is this, unless the user says otherwise.
+  // Of several hosts, the first host of this kind, unless the user says otherwise.
   enum class Server { primary, any };
 
   // Reads the environment, so only before threads are started. An unreadable `database` gives the
@@ -22,14 +22,15 @@ class ConnectOptions {
                                                         const std::string& application_name,
                                                         Server server = Server::primary);
 
-  // Takes the password out of the environment of this process, and out of what others read of it.
+  // Takes the password out of the environment of this process, and out of the environment that
+  // other processes can read.
   static void forget_password();
 
   // Puts the next of several hosts first, after one that did not answer in time.
   void rotate_hosts();
   bool has_several_hosts() const;
 
-  // For one attempt to connect: the operator's connect_timeout, which libpq leaves to us.
+  // For one attempt to connect: the operator's connect_timeout, which libpq leaves to the caller.
   Duration deadline() const { return deadline_; }
 
   struct Option {

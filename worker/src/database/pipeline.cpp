@@ -13,13 +13,13 @@ struct ResultDeleter {
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
-// A pooler that shows the pid of its backend changed the backend: our prepared statements are gone,
-// or another client's stand under the same names.
+// A pooler that shows the pid of a backend changed the backend: this session's prepared statements
+// are gone, or another client's stand under the same names.
 bool is_about_names(const std::string& sqlstate) {
   return sqlstate == sqlstate::kNoStatement || sqlstate == sqlstate::kDuplicateStatement;
 }
 
-// What a row without its long texts keeps; the names of a job are shorter.
+// The longest text that a row without long texts keeps; the names of a job are shorter.
 constexpr std::size_t kMaxShortText = 4096;
 
 std::vector<std::string> columns_of(const PGresult* result) {
@@ -100,7 +100,7 @@ bool Pipeline::queue_call(PGconn* connection, const Call& call, std::size_t numb
   names_.push_back(name);
   bounds_.push_back(call.max_bytes);
   const bool is_prepared = prepared_.count(name) != 0;
-  // The next call of a statement must not depend on the first one, which may fail.
+  // The next call of a statement must not depend on the first call, which may fail.
   const bool may_prepare = may_prepare_ && (is_prepared || preparing_.insert(name).second);
   if (!may_prepare || !call.statement.is_repeated) {
     steps_.push_back({Step::Kind::run, number});
@@ -139,8 +139,8 @@ Pipeline::Progress Pipeline::take_results(PGconn* connection) {
   }
 }
 
-// What has a bound is read row by row, so that libpq never holds more than one. It agrees before
-// the first row only; a whole result has no harm but its size.
+// A reply with a bound is read row by row, so that libpq never holds more than one row. libpq
+// agrees before the first row only; a whole result does no harm but with its size.
 void Pipeline::read_by_rows(PGconn* connection) const {
   if (!is_under_way() || steps_[at_].kind != Step::Kind::run) return;
   if (bounds_[steps_[at_].call]) (void)PQsetSingleRowMode(connection);

@@ -80,7 +80,7 @@ std::optional<double> QueryResult::Row::optional_number(std::string_view column)
 }
 
 Duration QueryResult::Row::seconds(std::string_view column) const {
-  // Longer than 30 years is for ever; it must not overflow in sums with points in time.
+  // Longer than 30 years is for ever; a duration must not overflow in sums with points in time.
   constexpr double kMax = 1e9;
   return Duration(std::llround(std::clamp(number(column), -kMax, kMax) * 1000));
 }

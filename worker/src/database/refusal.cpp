@@ -13,7 +13,7 @@ std::string refusal_text(const SqlError& error, const Session& session, const Ne
     return "role " + role + " may not " + needed.purpose + " (" + error.message +
            "): SELECT pulse." + needed.grant + "('" + name + "')";
   }
-  // DROP EXTENSION leaves the schema, so a function may be what is missing.
+  // DROP EXTENSION leaves the schema, so the missing part may be a function.
   if (error.sqlstate == sqlstate::kNoSchema || error.sqlstate == sqlstate::kNoFunction) {
     return "database " + session.database() + " has no pg_pulse (" + error.message +
            "): CREATE EXTENSION pg_pulse";

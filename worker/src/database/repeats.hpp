@@ -1,4 +1,4 @@
-// A fault that lasts is said again and again; the log has it every half minute, because silence
+// Repeats: a lasting fault in the log. The log repeats the fault every half minute, because silence
 // looks like a worker that hangs.
 #pragma once
 
@@ -11,14 +11,15 @@ namespace pulse {
 
 class Repeats {
  public:
-  // Of a fault that is met now: `first`, or debug where the same was said a moment ago.
+  // The level for a fault that is met now: `first`, or debug where the same fault was logged a
+  // moment ago.
   LogLevel level_of(const std::string& fault, TimePoint now, LogLevel first = LogLevel::warning) {
     if (fault == last_ && now < told_ + kAgain) return LogLevel::debug;
     last_ = fault;
     told_ = now;
     return first;
   }
-  // It is over: the next one is news.
+  // The fault is over: the next fault is news.
   void forget() { last_.clear(); }
 
  private:

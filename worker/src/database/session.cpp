@@ -11,16 +11,18 @@
 namespace pulse {
 namespace {
 
-// A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
+// A cancel that arrives before the statement does nothing, so the session sends the cancel until
+// there is an answer.
 constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
 
 // So many deadlines pass at most while bytes of a reply come in.
 constexpr int kMaxExtensions = 20;
 
-// What has not moved for so long may have stalled with the connection beside it.
+// A connection on which no byte has moved for this long may have stalled with the connection
+// beside.
 constexpr Duration kStandstill = std::chrono::seconds(1);
 
-// A session that borrows is closed when nothing has needed it for so long.
+// A session that borrows is closed when no sender has needed the session for this long.
 constexpr Duration kRest = std::chrono::seconds(10);
 
 }  // namespace
@@ -78,7 +80,7 @@ void Session::rest_if_idle() {
   opened_at_ = TimePoint{};
 }
 
-// What borrows is opened again if it was open, or is needed.
+// A session that borrows is opened again if the session was open, or is needed.
 void Session::end_pause() {
   if (lender_ == nullptr || is_cut_) return start_opening();
   state_ = State::resting;
@@ -185,7 +187,7 @@ void Session::answer(Replies replies) {
   deadline_.stop();
   cancelling_.stop();
   const std::vector<ReplyHandler> handlers = std::exchange(handlers_, {});
-  // What is lost is the rest: the last one tells.
+  // Calls are lost from some call to the last: the last reply tells.
   const auto* lost = std::get_if<ConnectionLost>(&replies.back());
   const bool is_lost = lost != nullptr;
   const std::string reason = is_lost ? lost->reason : std::string();
@@ -205,7 +207,7 @@ void Session::answer(Replies replies) {
   if (is_lost && closes == closes_) lose(reason);
 }
 
-// A reply that is on its way may be long, and its network slow.
+// A reply that is under way may be long, and the network slow.
 void Session::extend_deadline() {
   moved_at_ = timers_.now();
   if (state_ != State::busy || !config_.waits_for_bytes) return;
@@ -279,7 +281,7 @@ bool Session::send_over_lender() {
   return lender_->state_ != State::free;
 }
 
-// The sender that sent last is asked last, so that a busy sender does not starve another.
+// The sender that sent last is asked last, so that a busy sender does not starve the other senders.
 void Session::ask_in_turn() {
   for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
     if (!is_free()) return;

@@ -1,9 +1,20 @@
-// A session that comes back: it opens a connection, sets it up, reconnects after a loss, and gives
-// every wait a deadline. After a deadline the socket is closed, never used again.
+// Session: a session that comes back. The session opens a connection, sets the connection up,
+// reconnects after a loss, and gives every wait a deadline. After a deadline the session closes the
+// socket and never uses the socket again.
 //
-// Each part of the worker that sends statements adds a sender. The session asks its senders in turn
-// whenever the connection is free. So what travels is decided as late as possible, and batches fill
-// by themselves. Belongs to the loop's thread.
+// Each part of the worker that sends statements adds a sender. The session asks the senders in turn
+// whenever the connection is free. So the choice of the next statement falls as late as possible,
+// and batches fill by themselves.
+//
+// What always holds; only the loop's thread reads and writes:
+// - `state_` names the one thing that the session does. `deadline_` runs while a connection is
+//   being opened or set up, and while a statement runs.
+// - `handlers_` has one handler for each call under way. Each handler is called once, unless
+//   close() comes first or an earlier handler finds an answer unreadable.
+// - `closes_` counts the closes: a callback that sees another count than at the start goes no
+//   further.
+// - `lender_` and `borrower_` point at each other; `is_lent_` is true only while the senders are
+//   asked for the lender's connection.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +54,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Opens and keeps open until close(), or while it is used if it borrows.
+  // Opens and keeps open until close(). A session that borrows stays open only while needed.
   void open();
-  // No callback comes afterwards, also not for what is under way.
+  // No callback comes afterwards, also not for calls under way.
   void close();
 
   void add_sender(Sender sender) { senders_.push_back(std::move(sender)); }
@@ -54,46 +65,52 @@ class Session {
     is_needed_ = true;
     asking_.start_soon();
   }
-  // The same for what may wait until a connection is free: none is opened for it.
+  // The same for a statement that may wait until a connection is free: the session opens no
+  // connection for such a statement.
   void wake_if_free() { asking_.start_soon(); }
   // Whether a sender may send.
   bool is_free() const { return (is_lent_ ? lender_ : this)->state_ == State::free; }
 
   // Only from a sender. The handler gets ConnectionLost if there is no answer within `deadline`.
   void send(const Statement& statement, Params params, Duration deadline, ReplyHandler handler);
-  // Several in one round trip; each has its handler, called in their order when all are over.
+  // Several calls in one round trip. Each call has a handler; the handlers are called in the order
+  // of the calls when all calls are over.
   void send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers);
-  // What makes the open session as new before a call. Nothing behind a pooler: what is there may be
-  // another client's.
+  // The calls that make the open session as new before another call. Nothing behind a pooler: the
+  // state there may be another client's.
   Calls renewal() const;
-  // Cancels what is running, until there is an answer; its handler gets that.
+  // Cancels the running statement, until there is an answer; the statement's handler gets the
+  // answer.
   void cancel();
-  // Closes the socket: the handler of what is running gets ConnectionLost. It is opened again.
+  // Closes the socket: the handler of the running statement gets ConnectionLost. The session is
+  // opened again.
   void drop(const std::string& reason);
 
-  // Once `leader` is open, what waits here to be opened is opened at once. If that one had hung,
-  // what stands still here may hang too, and is opened again. So an outage has few tries, and a
-  // worker is back at work soon after the network.
+  // Once `leader` is open, this session ends a pause and opens at once. If `leader` had hung, a
+  // session here that stands still may hang too, and is opened again. So an outage has few tries,
+  // and a worker is back at work soon after the network.
   void follow(Session& leader) { leader.followers_.push_back(this); }
-  // From now on this session is opened when it is needed, and closed ten seconds after it was last
-  // needed. While it rests, what is in no hurry is sent over `lender` when that is free; while it
-  // is not to be had, everything is. So a worker that has nothing to report takes a session less of
-  // the server, also one that sweeps.
+  // From now on this session opens only when needed, and closes ten seconds after the last need.
+  // While the session rests, statements that can wait are sent over `lender` when `lender` is free;
+  // while the session cannot be opened, all statements are. So a worker with nothing to report
+  // takes a session less of the server, also a worker that sweeps.
   void borrow_from(Session& lender);
-  // The borrower's senders are asked, if it has no connection of its own. Whether one has sent.
+  // Asks the borrower's senders, if the borrower has no connection of its own. Says whether a
+  // sender has sent.
   bool ask_borrower() { return borrower_ != nullptr && borrower_->send_over_lender(); }
-  // It was lost or refused, and is not back.
+  // The connection was lost or refused, and is not back.
   bool is_failing() const { return state_ != State::closed && !last_reason_.empty(); }
 
   // The leader was opened, in a try that began then.
   void hurry(TimePoint opened_since, bool had_hung);
 
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
-  // Since when every try to open it was refused in a way that is for good, if the last one was.
+  // Since when the server has refused every try to open the session for good; nothing if the last
+  // try was not refused so.
   std::optional<TimePoint> refused_since() const { return refused_since_; }
   bool was_open() const { return !role_.empty(); }
   bool is_wanted() const { return state_ != State::closed && state_ != State::resting; }
-  // Session state may not be kept for us: a pooler stands between.
+  // The server keeps no state for this session: a pooler stands between.
   bool is_pooled() const { return is_lent_ ? lender_->is_pooled_ : is_pooled_; }
   // Whose session this is; empty before the first.
   const std::string& database() const { return database_; }
@@ -114,10 +131,11 @@ class Session {
   std::function<void()> on_pooled;
   // The session is set up; comes before the senders are asked.
   std::function<void()> on_opened;
-  // The session is gone and will be opened again; comes after the handler of what was running.
+  // The connection is gone and will be opened again; comes after the handler of the running
+  // statement.
   std::function<void(const std::string& reason)> on_lost;
-  // The server refuses to open it in a way that is for good, unless the server is about to change;
-  // opening goes on all the same. Comes with each try.
+  // The server refuses for good to open the session, unless the server is about to change; opening
+  // goes on all the same. Comes with each try.
   std::function<void(const std::string& reason)> on_refused;
   // The server's answers have another shape than this program expects.
   std::function<void(const std::string& reason)> on_unreadable;
@@ -146,7 +164,8 @@ class Session {
   Log& log_;
 
   State state_ = State::closed;
-  // A handler may close the session and open it again: what was under way before that is over.
+  // A handler may close the session and open the session again: calls that were under way before
+  // are over.
   std::uint64_t closes_ = 0;
   bool is_pooled_ = false;
   std::string database_;
@@ -156,13 +175,13 @@ class Session {
   TimePoint opening_since_{};
   TimePoint opened_at_{};
   TimePoint moved_at_{};   // when bytes last came or went
-  TimePoint needed_at_{};  // when a sender last had what could not wait
-  bool had_hung_ = false;  // its last connection, or try, gave no answer in time
+  TimePoint needed_at_{};  // when a sender last had a statement that could not wait
+  bool had_hung_ = false;  // the last connection, or try, gave no answer in time
   std::vector<Session*> followers_;
   Session* lender_ = nullptr;
   Session* borrower_ = nullptr;
   bool is_needed_ = false;  // something waits to be sent
-  bool is_cut_ = false;     // it was open when it was lost
+  bool is_cut_ = false;     // the connection was open when the connection was lost
   bool is_lent_ = false;    // the senders are asked for the lender's connection
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
@@ -172,8 +191,8 @@ class Session {
   std::vector<Sender> senders_;
   std::size_t next_sender_ = 0;
 
-  Duration patience_{};        // with what is running
-  TimePoint last_deadline_{};  // of it, whatever moves
+  Duration patience_{};        // with the running statement
+  TimePoint last_deadline_{};  // of the running statement, however many bytes move
   Timer deadline_;
   Timer cancelling_;
   Timer pause_;

@@ -1,10 +1,9 @@
-// The SQLSTATEs that the worker and the console act on: those of pg_pulse, and a few of the
-// server's own.
+// The SQLSTATEs that the worker and the console act on: pg_pulse's own, and a few of the server's.
 #pragma once
 
 namespace pulse::sqlstate {
 
-// Notices of pg_pulse, which say what is due.
+// Notices of pg_pulse, which say that an action is due.
 inline constexpr const char* kSweepIsDue = "PU100";
 inline constexpr const char* kHandlersChanged = "PU102";
 

@@ -1,4 +1,4 @@
-// A statement that the worker sends: its text and the name it has in logs.
+// Statement: an SQL text that the worker sends, with the statement's name in logs.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace pulse {
 struct Statement {
   const char* name;
   const char* sql;
-  // Sent again and again: parsed and planned once in a session that is ours alone.
+  // Sent again and again: parsed and planned once in a session that is this worker's alone.
   bool is_repeated = false;
 };
 
-// Parameters travel as text beside the statement, never inside it. Empty optional: NULL.
+// Parameters travel as text beside the statement, never inside the text. Empty optional: NULL.
 using Params = std::vector<std::optional<std::string>>;
 
 // For a parameter of type interval.
@@ -28,11 +28,11 @@ inline std::string interval_param(Duration duration) {
 struct Call {
   Statement statement;
   Params params;
-  // Of the reply: a later row that exceeds these bytes comes without its long texts.
+  // Of the reply: a later row that exceeds this number of bytes comes without long texts.
   std::optional<std::size_t> max_bytes = std::nullopt;
 };
 
-// What is sent in one round trip: transactions of one call or several each.
+// The calls of one round trip: transactions of one call or several each.
 using Calls = std::vector<Call>;
 enum class Commit { together, each };
 

@@ -1,6 +1,7 @@
-// Every SQL text that the worker sends. Each is a call of one function of the extension, with
-// parameters; names are qualified, so no search_path changes what they mean. Intervals come back as
-// numbers of seconds and arrays of text as JSON, so nothing depends on the session's styles.
+// Statements: every SQL text that the worker sends. Each statement calls one function of the
+// extension, with parameters; names are qualified, so no search_path changes their meaning.
+// Intervals come back as numbers of seconds and arrays of text as JSON, so nothing depends on the
+// session's styles.
 #pragma once
 
 #include <string>
@@ -11,9 +12,10 @@
 
 namespace pulse::statements {
 
-// Session. The first statement of every connection says whether its backend is the one that it was
-// started with. Behind a pooler it is not, and then nothing is set: another client would inherit
-// it. A setting that the server does not have is left out.
+// Session. The first statement of every connection says whether the backend is the backend that the
+// connection was started with. Behind a pooler the backend is another, and the statement sets
+// nothing: another client would inherit the settings. A setting that the server does not have is
+// left out.
 inline constexpr Statement kSetUp{
     "set_up",
     "SELECT pg_catalog.pg_backend_pid() AS backend_pid,"
@@ -23,10 +25,11 @@ inline constexpr Statement kSetUp{
     " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)"
     " AND pg_catalog.current_setting(s.name, true) IS NOT NULL) AS settings_made"};
 
-// Takes from a session whatever it has, what kSetUp made too.
+// Removes all state of a session, also the settings that kSetUp made.
 inline constexpr Statement kDiscard{"discard", "DISCARD ALL"};
 
-// What a session of ours needs, name and value, whatever the role or the database sets for others.
+// The settings that a session of the worker needs, name and value, against all settings of the role
+// or the database.
 using SessionSettings = std::vector<std::pair<std::string, std::string>>;
 
 // Of each session: claims and sweeps need their isolation level, and no clock of the server may end
@@ -67,12 +70,13 @@ inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_w
 inline constexpr Statement kDeregisterWorker{"deregister_worker",
                                              "SELECT pulse.deregister_worker($1::bigint)"};
 
-// Claiming. The columns of claimed_job are the same for claim and held; but no task gets what held
-// brings, and a document may be why the reply of its claim was lost. 0.1.0 lacks
-// scheduled_for, parents and traceparent: there the names are those of `absent`.
+// Claiming. The columns of claimed_job are the same for claim and held. But no task gets the jobs
+// that held returns, and a document may be why the reply of a claim was lost: held reads no
+// documents. 0.1.0 lacks scheduled_for, parents and traceparent: there the names are the columns of
+// `absent`.
 #define PULSE_DOCUMENTS \
   "j.payload, j.checkpoint, (SELECT parents FROM (SELECT j.*) AS own) AS parents"
-// Their bytes in place of the payload.
+// The bytes of both documents in place of the payload.
 #define PULSE_NO_DOCUMENTS                                                             \
   "COALESCE(pg_catalog.octet_length(j.payload::pg_catalog.text), 0)"                   \
   " + COALESCE(pg_catalog.octet_length(j.checkpoint::pg_catalog.text), 0) AS payload," \
@@ -109,8 +113,9 @@ inline constexpr Statement kHeld{
 inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
 
-// Tasks that are functions of the database. perform_job is not kept in the session: what it calls
-// may drop all that is. It takes from the session what the function leaves there.
+// Tasks that are functions of the database. perform_job is not prepared: the function called may
+// drop all prepared statements. The worker removes from the session any state that the function
+// leaves there.
 inline constexpr Statement kHandlerTasks{
     "handler_tasks",
     "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};
@@ -119,14 +124,15 @@ inline constexpr Statement kTaskLimits{
     "SELECT l.identifier, EXTRACT(epoch FROM l.timeout) AS timeout,"
     " EXTRACT(epoch FROM l.stall_timeout) AS stall_timeout, l.on_unreachable"
     " FROM pulse.task_limits($1::bigint, $2::pg_catalog.text[]) AS l"};
-// The name of the session is its transaction's; OFFSET 0 keeps it from being set afterwards.
+// The name of the session belongs to the transaction; OFFSET 0 keeps the name from being set after
+// the call.
 inline constexpr Statement kPerformJob{
     "perform_job",
     "SELECT pulse.perform_job($1::bigint, $2::bigint) FROM (SELECT pg_catalog.set_config("
     "'application_name', $3::pg_catalog.text, true) OFFSET 0) AS named"};
 
 // Beating. A function in FROM would cost a store of rows each time; OFFSET 0 keeps the planner from
-// calling it once for each column.
+// calling the function once for each column.
 inline constexpr Statement kHeartbeat{"heartbeat",
                                       "SELECT (b.beat).status, (b.beat).revoked,"
                                       " (b.beat).cancelled,"
