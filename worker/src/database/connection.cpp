@@ -178,7 +178,7 @@ class LibpqConnection final : public Connection {
   EventLoop& loop_;
   ConnectOptions options_;
 
-  // of attempts, also abandoned attempts, and of cancellations
+  // Of attempts, also abandoned attempts, and of cancellations.
   BlockingCalls threads_{kMaxThreads};
   // One cancellation at a time: each waits for a server that may never answer, on a thread that the
   // next connection needs. Shared with that thread, which may outlive this.

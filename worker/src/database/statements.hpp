@@ -114,8 +114,8 @@ inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
 
 // Tasks that are functions of the database. perform_job is not prepared: the function called may
-// drop all prepared statements. The worker removes from the session any state that the function
-// leaves there.
+// drop all prepared statements. perform_job takes back the state that the function leaves in the
+// session.
 inline constexpr Statement kHandlerTasks{
     "handler_tasks",
     "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};

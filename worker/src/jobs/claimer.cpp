@@ -96,8 +96,7 @@ void Claimer::stop_waiting() {
 bool Claimer::send_next() {
   if (!heartbeat_.is_established() || holding_off_.is_running()) return false;
   if (doubt_since_) {
-    // A job that two lists of the heartbeat give back must not be in the answer: the worker would
-    // report the end of the job twice.
+    // A job that two lists give back must not be in the answer: its end would be reported twice.
     if (heartbeat_.is_naming_jobs()) return false;  // the beat's answer wakes the claimer
     send_check();
     return true;
@@ -184,8 +183,7 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
     if (lost_.take(demand.max_jobs, *lost, log_)) bound_.expect_largest();
     return;
   }
-  // the outcomes that went along were refused
-  if (std::holds_alternative<RolledBack>(reply)) return;
+  if (std::holds_alternative<RolledBack>(reply)) return;  // the outcomes were refused
   if (const auto* error = std::get_if<SqlError>(&reply))
     return take_refusal("claim", worker_id, *error);
   pause_ = Duration::zero();

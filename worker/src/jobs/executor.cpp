@@ -50,8 +50,7 @@ Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& 
 Executor::~Executor() = default;
 
 void Executor::fill_slots() {
-  // A stale loop must not start a job that may be another worker's by now; the next good beat calls
-  // again.
+  // A stale loop must not start a job that may be another worker's; the next good beat calls again.
   while (heartbeat_.is_fresh() && starting_ < kMaxStarting) {
     HeldJob* job = held_.first_prefetched();
     if (job == nullptr || !has_slot_for(*job)) return;
@@ -135,8 +134,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
                  {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
   }
   if (end.kind == ExecutionEnd::Kind::completed) {
-    // Even if the claim was revoked meanwhile: a beat after the function's commit does not find the
-    // job any more.
+    // Even if the claim was revoked: a beat after the commit does not find the job any more.
     Outcome outcome = Outcome::completed(claim, std::nullopt);
     outcome.ran_for = ran_for;
     finisher_.note_completed(std::move(outcome));
@@ -327,8 +325,7 @@ void Executor::check_limits() {
   give_back(unbegun);
 }
 
-// Releases jobs that have not begun, with the attempt: a limit of a job counts the time of the
-// task.
+// Releases jobs that have not begun, with the attempt: limits count the time of the task.
 void Executor::give_back(const std::vector<ClaimKey>& unbegun) {
   for (const ClaimKey claim : unbegun) {
     const auto entry = running_.find(claim);
@@ -371,9 +368,8 @@ Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job)
   return next;
 }
 
-// While beats are good a minder counts from the last good beat, as the server does. Once the next
-// beat is overdue the database may be out of reach, and a task that is to go on lives as long as
-// this loop.
+// While beats are good a minder counts from the last good beat, as the server does. Once a beat is
+// overdue the database may be out of reach, and a task that is to go on lives as long as this loop.
 TimePoint Executor::alive_as_of(const HeldJob& job) const {
   const bool goes_on = job.job.on_unreachable == OnUnreachable::keep_running;
   return heartbeat_.is_overdue() && goes_on ? timers_.now() : heartbeat_.last_good();

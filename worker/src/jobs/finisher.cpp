@@ -88,8 +88,7 @@ bool Finisher::send_next() {
   return send_progress() || send_outcomes();
 }
 
-// Claims whose job has ended come first, because their outcomes wait for the progress; then the
-// other claims in turn.
+// Claims whose job has ended come first: their outcomes wait for progress. Then the rest in turn.
 std::vector<ClaimKey> Finisher::next_progress() const {
   std::vector<ClaimKey> ended;
   std::vector<ClaimKey> others;
@@ -172,8 +171,7 @@ bool Finisher::send_outcomes() {
   return true;
 }
 
-// Takes only outcomes of statements that answer for each job: a statement that raises would undo
-// the claim as well.
+// Only statements that answer for each job: a statement that raises would undo the claim as well.
 std::optional<Finisher::WithClaim> Finisher::take_with_claim() {
   // A pooler gets one statement at a time, as a pooler likes best.
   if (session_.is_pooled() || waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;

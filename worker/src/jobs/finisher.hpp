@@ -127,7 +127,7 @@ class Finisher {
   std::deque<Pending> waiting_;
   std::size_t under_way_ = 0;  // outcomes in statements that run
   std::map<ClaimKey, TaskProgress> progress_;
-  // claims whose progress is under way: the outcomes of such claims come later
+  // Claims whose progress is under way: the outcomes of those claims come later.
   std::set<ClaimKey> reporting_;
   ClaimKey last_progress_;
   bool was_progress_last_ = false;

@@ -85,7 +85,7 @@ class HeldJobs final : public ReportedClaims {
 
   std::map<ClaimKey, HeldJob> jobs_;
   std::set<ClaimKey> left_;
-  // in order of arrival; claims that are not prefetched any more linger
+  // In order of arrival; claims that are not prefetched any more linger.
   std::deque<ClaimKey> arrivals_;
   std::array<std::size_t, 4> counts_{};
   std::size_t bytes_ = 0;

@@ -129,7 +129,7 @@ class Heartbeat {
   bool is_registering_ = false;           // the answer of register_worker is under way
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;
-  // attaching or asking for handlers; both are tried again after the next good beat
+  // Attaching or asking for handlers; both are tried again after the next good beat.
   bool is_refused_for_now_ = false;
   bool is_established_ = false;
   bool is_beat_wanted_ = false;  // before the scheduled time
