@@ -56,7 +56,7 @@ bool is_exhaustion(int error) noexcept {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The first line of a file, as far as the kernel looks at it; empty where it cannot be read.
+// The first line of a file, as far as the kernel looks; empty where the file cannot be read.
 std::string first_line(const std::string& path) {
   std::array<char, 256> bytes{};
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

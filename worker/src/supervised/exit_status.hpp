@@ -1,4 +1,4 @@
-// The end of a task, out of what its minder reported.
+// Exit status: the end of a task, from the report of the task's minder.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace pulse {
 
-// The kind of end a minder reported, with what `error` begins with. `report` is not kStarted;
+// The kind of end that a minder reported, with the beginning of `error`. `report` is not kStarted;
 // `path` is the executable's.
 ExecutionEnd describe_end(const minder::Report& report, std::string_view path);
 

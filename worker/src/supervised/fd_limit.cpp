@@ -5,7 +5,8 @@
 namespace pulse {
 
 FdLimit raise_fd_limit(int slots) noexcept {
-  // A task has three pipes and the line to its minder; starting one takes some more for a moment.
+  // A task has three pipes and the line to the minder; starting a task takes some more for a
+  // moment.
   constexpr rlim_t kPerSlot = 6;
   constexpr rlim_t kBesides = 64;
   FdLimit files;

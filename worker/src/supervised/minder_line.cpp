@@ -18,18 +18,19 @@ using minder::Order;
 using minder::Report;
 
 constexpr std::chrono::milliseconds kOrphanInterval{20};
-// Ten seconds: what SIGKILL has not ended by then hangs in the kernel and cannot be waited for.
+// Ten seconds: a process that SIGKILL has not ended by then hangs in the kernel and cannot be
+// waited for.
 constexpr int kMaxOrphanRounds = 500;
 
 MinderLine* owner(void* data) noexcept { return static_cast<MinderLine*>(data); }
 
-// The process that asks whether this one's minders are gone knows it by these two.
+// The process that asks whether this worker's minders are gone knows the worker by pid and start.
 const std::string& name_of_worker() {
   static const std::string name = std::to_string(getpid()) + '.' + read_process_start(getpid());
   return name;
 }
 
-// How pulse-minder is called; see its main.cpp.
+// How pulse-minder is called; see worker/minder/main.cpp.
 std::vector<std::string> command_of(const MinderLine::Plan& plan) {
   std::vector<std::string> command{plan.minder_path};
   if (plan.rules.may_gain_privileges) command.emplace_back("-p");
@@ -123,7 +124,7 @@ int MinderLine::spawn(const Plan& plan, int line_fd) {
   return code;
 }
 
-// A minder that was stopped would never report the end of its task: it goes on, and reads.
+// A stopped minder would never report the end of the task: SIGCONT lets the minder go on and read.
 void MinderLine::set_deadline(BootClock::time_point deadline) noexcept {
   send(Order::kPing, deadline);
   if (process_) uv_process_kill(process_.get(), SIGCONT);
@@ -132,7 +133,7 @@ void MinderLine::set_deadline(BootClock::time_point deadline) noexcept {
 void MinderLine::terminate(std::chrono::milliseconds grace) noexcept {
   if (has_reported_end_ || !process_) return;
   send(Order::kTerminate, BootClock::now() + grace);
-  // If the task has stopped its minder, let it go on and read.
+  // If the task has stopped the minder, let the minder go on and read.
   uv_process_kill(process_.get(), SIGCONT);
   expect_exit_within(grace + patience_);
 }
@@ -159,7 +160,7 @@ void MinderLine::read_reports() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (size != sizeof report) {
-      // Closed: the minder is ending; its exit tells the rest.
+      // Closed: the minder is ending; the minder's exit tells the rest.
       line_watch_.reset();
       line_.reset();
       return;
@@ -170,7 +171,7 @@ void MinderLine::read_reports() {
 }
 
 void MinderLine::on_exit(std::int64_t exit_code, int signal) {
-  read_reports();  // the exit may be seen before what was said last
+  read_reports();  // the exit may be seen before the last report
   process_.reset();
   uv_timer_stop(timer_.get());
   // An exit with 0 says that nothing of the task is left.

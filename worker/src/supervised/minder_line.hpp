@@ -1,7 +1,12 @@
-// The worker's side of one pulse-minder: its start, the line to it, and its death.
+// Minder line: the worker's side of one pulse-minder: the minder's start, the line to the minder,
+// and the minder's death.
 //
-// Holds itself until the minder is reaped and nothing of its task is left, even if its owner lets
-// go of it before. All on the loop's thread.
+// What always holds; only the loop's thread reads and writes:
+// - From start() until let_go() the line owns itself (`self_`), even if the owner lets go of the
+//   line before. let_go() comes when the minder is reaped and nothing of the task is left.
+// - `has_reported_end_` is set once: after the report of an end, or after on_lost.
+// - After hang_up() no callback of the listener comes.
+// - `ending_orphans_` is the number of lines that are ending orphans.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +33,8 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
     minder::TaskRules rules;
     std::vector<std::string> arguments;  // after the options
     std::vector<std::string> environment;
-    // What the minder inherits, in the protocol's order, but for the line; used during start()
-    // only.
+    // The descriptors that the minder inherits, in the protocol's order, without the line; used
+    // during start() only.
     int stdin_fd = -1;
     int stdout_fd = -1;
     int stderr_fd = -1;
@@ -42,7 +47,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   };
   struct Listener {
     std::function<void(const minder::Report&)> on_report;
-    // The minder ended without telling how the task ended. What it left is being killed.
+    // The minder ended without telling how the task ended. The rest of the task is being killed.
     std::function<void()> on_lost;
   };
 
@@ -59,7 +64,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
 
   void set_deadline(BootClock::time_point deadline) noexcept;
   void terminate(std::chrono::milliseconds grace) noexcept;
-  // No report any more; the closed line makes the minder end the task if it has not ended.
+  // No report comes any more; the closed line makes the minder end a task that runs on.
   void hang_up() noexcept;
 
  private:
@@ -77,7 +82,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   void let_go() noexcept;
 
   uv_loop_t* const loop_;
-  const Listener listener_;  // kept to the end: it may be what lets go
+  const Listener listener_;  // kept to the end: a callback of the listener may let go of the line
   bool is_listening_ = true;
   const std::chrono::milliseconds patience_;
   UniqueFd line_;
@@ -87,7 +92,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   bool has_reported_end_ = false;
   BootClock::time_point stuck_at_ = BootClock::time_point::max();
   int orphan_rounds_ = 0;
-  inline static int ending_orphans_ = 0;  // how many lines are at it
+  inline static int ending_orphans_ = 0;  // how many lines are ending orphans
   std::shared_ptr<MinderLine> self_;      // from start() until let_go()
 };
 

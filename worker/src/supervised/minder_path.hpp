@@ -6,7 +6,7 @@
 namespace pulse {
 
 // The path of pulse-minder: PULSE_MINDER, else beside this program, else in ../libexec/pg_pulse,
-// else where it was installed. Empty if none of these can be executed.
+// else the place of installation. Empty if no file there can be executed.
 std::string find_minder();
 
 }  // namespace pulse

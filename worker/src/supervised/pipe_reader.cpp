@@ -26,7 +26,8 @@ int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept {
 
 int PipeReader::open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes) {
   auto watch = std::make_unique<uv_poll_t>();
-  const int code = uv_poll_init(loop, watch.get(), fd.get());  // makes it non-blocking, too
+  // Makes the descriptor non-blocking, too.
+  const int code = uv_poll_init(loop, watch.get(), fd.get());
   if (code != 0) return code;
   watch->data = this;
   fd_ = std::move(fd);

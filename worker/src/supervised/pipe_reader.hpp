@@ -1,7 +1,7 @@
-// The reading end of one of a child's pipes.
+// Pipe reader: the reading end of one of a child's pipes.
 //
 // Reads at most 64 KiB per turn of the loop, so that a child that floods one pipe delays neither
-// the loop nor another child. Holds nothing itself: while the pipe is not read, the child waits.
+// the loop nor another child. Holds no bytes itself: while the pipe is not read, the child waits.
 #pragma once
 
 #include <uv.h>
@@ -23,14 +23,14 @@ class PipeReader {
 
   PipeReader() = default;
 
-  // Starts to watch. `on_bytes` gets what comes; an empty view, once, is the end of file. It must
-  // not destroy this pipe. Returns a libuv code.
+  // Starts to watch. `on_bytes` gets the bytes that come; an empty view, once, is the end of file.
+  // `on_bytes` must not destroy this pipe. Returns a libuv code.
   int open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes);
 
   // Between pause() and resume() the task waits once the pipe is full.
   void pause() noexcept;
   void resume() noexcept;
-  // Reads what is in the pipe now, at most as much as any pipe holds.
+  // Reads the bytes that are in the pipe now, at most as much as any pipe holds.
   void drain();
   void close() noexcept;
 

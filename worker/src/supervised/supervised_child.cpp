@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 // How long output is awaited after the end: another process may hold the pipes open for ever.
 constexpr Duration kSettleTime = 100ms;
 constexpr Duration kWindow = 100ms;
-// Of stdout in one window: it is not parsed, only cut into lines.
+// Of stdout in one window: stdout is not parsed, only cut into lines.
 constexpr std::size_t kMaxOutputBytes = std::size_t{16} * 1024 * 1024;
 // Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
 constexpr Duration kMinderPatience = 5s;
@@ -142,7 +142,7 @@ void SupervisedChild::finish_if_read() {
 }
 
 void SupervisedChild::finish() {
-  // A late loop may come here before it has read anything since the end.
+  // A late loop may come here without having read anything since the end.
   for (PipeReader* pipe : {&speech_, &errors_, &output_}) {
     pipe->drain();
     pipe->close();

@@ -1,14 +1,18 @@
-// A child process under a minder, from its start to its told end: an executable, or a persistent
-// process.
+// Supervised child: a child process under a minder, from the start to the report of the end: an
+// executable, or a persistent process.
 //
-// The child ends once: on_end comes when the minder has reported the end and each pipe is at its
-// end of file, at most 100 ms later. What the child says and prints is read at a limited rate, so
+// The child ends once: on_end comes when the minder has reported the end and each pipe is at end of
+// file, at most 100 ms later. The worker reads speech and output of the child at a limited rate, so
 // that a flood costs a part of one core. Of stderr the last 16 kB are kept.
 //
-// Belongs to the loop's thread, and nothing blocks. on_end comes from a timer and may destroy the
-// object; the other callbacks come while a pipe is read, so the object must live on.
-//
-// Destroying it hangs up: no callback comes any more, and the minder ends what is left.
+// What always holds; only the loop's thread reads and writes, and nothing blocks:
+// - on_end comes from a timer and may destroy the object; the other callbacks come while a pipe is
+//   read, so the object must live on.
+// - `end_` is set from the report of the end until on_end. `has_ended_` stays true.
+// - `window_bytes_` and `output_bytes_` count the bytes of the running window only; a pipe over the
+//   limit is paused until the window is over.
+// - After hang_up(), and so after the destructor, no callback comes, and the minder ends the rest
+//   of the task.
 #pragma once
 
 #include <chrono>
@@ -33,9 +37,9 @@ class SupervisedChild {
  public:
   // The ends that the worker reads.
   struct Pipes {
-    UniqueFd speech;  // what the child tells the worker
-    UniqueFd errors;  // its stderr, if that is read
-    UniqueFd output;  // its stdout, where that is no speech and on_output is set
+    UniqueFd speech;  // the child's words to the worker
+    UniqueFd errors;  // stderr of the child, if the worker reads stderr
+    UniqueFd output;  // stdout of the child, where stdout is no speech and on_output is set
   };
   struct Listener {
     std::function<void(std::string_view)> on_speech;
@@ -57,16 +61,16 @@ class SupervisedChild {
   int start(MinderLine::Plan plan, std::string path, TimePoint deadline, Pipes pipes);
   void hang_up() noexcept;
 
-  // When the minder ends the child, unless a later one comes.
+  // When the minder ends the child, unless a later deadline comes.
   void set_deadline(TimePoint deadline) noexcept { minder_->set_deadline(deadline); }
   // SIGTERM now, SIGKILL after `grace`.
   void terminate(std::chrono::milliseconds grace) noexcept;
 
   // The end is known; at most the last output is awaited.
   bool has_ended() const noexcept { return has_ended_; }
-  // Of the child itself, from when it has been executed.
+  // Of the child itself, from the moment of execution.
   std::optional<std::int64_t> pid() const noexcept { return pid_; }
-  // `error`, and behind it what the child wrote last to stderr since forget_errors().
+  // `error`, and behind `error` the child's last lines on stderr since forget_errors().
   std::string with_errors(std::string error) const;
   void forget_errors() { errors_tail_ = StderrTail(); }
 

@@ -9,7 +9,7 @@
 namespace pulse {
 namespace {
 
-// Until the loop has heard of a child whose signal is on its way, or zombies have no use any more.
+// Until the loop has heard of a child whose signal is under way, or zombies have no use any more.
 constexpr std::chrono::milliseconds kPause{20};
 
 // The first child that has ended and has not been reaped; 0 when there is none.
@@ -32,7 +32,7 @@ void compare(uv_handle_t* handle, void* data) noexcept {
   }
 }
 
-// Whether a handle of the loop will be told of its end.
+// Whether a handle of the loop will be told of the child's end.
 bool is_awaited(uv_loop_t* loop, pid_t child) noexcept {
   Search search{child, false};
   uv_walk(loop, compare, &search);
@@ -41,7 +41,7 @@ bool is_awaited(uv_loop_t* loop, pid_t child) noexcept {
 
 }  // namespace
 
-// Those that have ended before it began to listen are reaped, too.
+// Children that ended before the listening began are reaped, too.
 Zombies::Zombies(EventLoop& loop, std::function<bool()> must_stay)
     : loop_(loop),
       must_stay_(std::move(must_stay)),
@@ -54,7 +54,7 @@ Zombies::Zombies(EventLoop& loop, std::function<bool()> must_stay)
 void Zombies::reap() {
   if (must_stay_()) return ended_.start_in(kPause);
   while (const pid_t child = first_zombie()) {
-    // It hides those behind it, for a moment.
+    // The awaited zombie hides the zombies behind, for a moment.
     if (is_awaited(loop_.uv(), child)) return ended_.start_in(kPause);
     waitpid(child, nullptr, WNOHANG);
   }

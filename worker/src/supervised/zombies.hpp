@@ -1,5 +1,5 @@
-// Zombies that are nobody's: PID 1 of a container gets every process whose parent has died, as of a
-// shell of `docker exec`, and has to reap it once it ends.
+// Zombies that no part of the worker waits for: PID 1 of a container gets every process whose
+// parent has died, as of a shell of `docker exec`, and has to reap the process at its end.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace pulse {
 
-// While it lives, reaps each ended child that no handle of the loop waits for, and kills none.
-// libuv asks for its children by number: an end that it is to hear of is only looked at here.
+// During its life, the object reaps each ended child that no handle of the loop waits for, and
+// kills none. libuv asks for its children by number: an end that libuv is to hear of is only looked
+// at here.
 class Zombies {
  public:
   // `must_stay`: whether zombies have a use now.
@@ -23,7 +24,7 @@ class Zombies {
 
   EventLoop& loop_;
   const std::function<bool()> must_stay_;
-  Timer ended_;  // at the end of the turn in which a child has ended: libuv has had its turn
+  Timer ended_;  // at the end of the turn in which a child has ended: libuv has read the end before
   Signals signals_;
 };
 
