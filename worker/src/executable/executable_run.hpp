@@ -1,11 +1,13 @@
-// One run of an executable task, from its start to its told end: see SupervisedChild.
+// Run of an executable: one run of an executable task, from the start to the report of the end: see
+// SupervisedChild.
 //
-// This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main): then what a
-// killed minder leaves behind comes here, is killed and reaped (orphans.hpp).
+// This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main): then the
+// processes that a killed minder leaves behind become children of this process, and are killed and
+// reaped (orphans.hpp).
 //
-// All callbacks but on_stdout come from timers, so the caller may destroy the object in them. Of
-// what the task writes to PULSE_FD one line of 1 MB is kept, and the last checkpoint and result;
-// stdout goes to /dev/null unless on_stdout or a log of lines is given; see written_lines.hpp.
+// All callbacks but on_stdout come from timers, so the caller may destroy the object in a callback.
+// Of PULSE_FD one line of 1 MB is kept, and the last checkpoint and result; stdout goes to
+// /dev/null unless on_stdout or a log of lines is given; see written_lines.hpp.
 #pragma once
 
 #include <chrono>
@@ -30,14 +32,14 @@ struct ExecutableOptions {
   // task_silence_limit() and Registration::kill_allowance().
   std::chrono::milliseconds ping_limit{0};
   std::chrono::milliseconds silence_grace{200};
-  // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.
+  // The start of the first ping_limit: the send time of the last good heartbeat or claim.
   TimePoint alive_as_of = BootClock::now();
   std::chrono::milliseconds progress_interval = kProgressInterval;
   std::int64_t job_id = 0;               // shown in the minder's arguments, for people
   std::vector<std::string> environment;  // see task_environment()
   std::string stdin_text;                // see task_stdin()
   int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
-  // Where its lines go; nothing: stdout to /dev/null, and of stderr only the end is kept.
+  // Where the task's lines go; nothing: stdout to /dev/null, and of stderr only the end is kept.
   WrittenLog* written = nullptr;
   WrittenLines::Writer writer;
 };
@@ -59,14 +61,15 @@ class ExecutableRun final : public Execution {
   ExecutableRun& operator=(const ExecutableRun&) = delete;
   ~ExecutableRun() override;
 
-  // Moves the minder's deadline to alive_as_of + ping_limit. Call it at least every ping_limit/4.
+  // Moves the minder's deadline to alive_as_of + ping_limit. Call ping() at least every
+  // ping_limit/4.
   void ping(TimePoint alive_as_of) override;
 
   // SIGTERM to the process group now, SIGKILL to everything after `grace`. A later call can only
   // bring the SIGKILL forward. on_end follows, at the latest 5 s after the grace: even a minder
-  // that its task has stopped is overcome.
+  // that the task has stopped is overcome.
   void terminate(Duration grace) override;
-  // Of the task itself, from when it has been executed.
+  // Of the task itself, from the moment of execution.
   std::optional<std::int64_t> pid() const override;
   void kill() { terminate(Duration::zero()); }
 
@@ -74,7 +77,7 @@ class ExecutableRun final : public Execution {
   class Run;
   explicit ExecutableRun(std::shared_ptr<Run> run) noexcept;
 
-  const std::shared_ptr<Run> run_;  // outlives this object while one of its callbacks runs
+  const std::shared_ptr<Run> run_;  // outlives this object while a callback runs
 };
 
 }  // namespace pulse

@@ -34,8 +34,8 @@ ExecutionStart start(const ExecutableSettings& settings, const HeldJob& job,
   options.written = &settings.written;
   options.writer = {input.identifier, input.job_id, input.attempt, input.trace_id()};
   auto started = ExecutableRun::start(settings.loop, *executable, options, std::move(callbacks));
-  // The task was found, so whatever is wrong now is wrong with the machine; but for a payload that
-  // is larger than a file may be.
+  // The task was found, so any fault now is a fault of the machine; but for a payload that is
+  // larger than a file may be.
   if (!started.process) return {nullptr, started.code != UV_EFBIG, started.error};
   return {std::move(started.process), false, {}};
 }

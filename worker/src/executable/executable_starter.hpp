@@ -13,7 +13,7 @@
 
 namespace pulse {
 
-// All of it must outlive what is started.
+// Everything referred to here must outlive the started executions.
 struct ExecutableSettings {
   EventLoop& loop;
   ServedFolder& folder;

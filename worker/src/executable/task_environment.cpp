@@ -9,8 +9,8 @@
 namespace pulse {
 namespace {
 
-// The kernel refuses to execute anything with a longer variable, and one job key must not make its
-// job impossible to run. What is left out here stands on stdin.
+// The kernel refuses to execute a program with a longer variable, and one job key must not make the
+// job impossible to run. A value that is left out here stands on stdin.
 constexpr std::size_t kMaxValueBytes = std::size_t{32} * 1024;
 
 constexpr std::array<std::string_view, 8> kInherited = {"PATH",   "HOME", "LANG",    "TZ",
@@ -37,7 +37,7 @@ class Environment {
     if (!has_path) set("PATH", kDefaultPath);
   }
 
-  // NAME=value each; a later one replaces an earlier one of its name.
+  // NAME=value each; a later variable replaces an earlier variable of the same name.
   void add(const std::vector<std::string>& more) {
     for (const std::string& variable : more) {
       const std::string begin = variable.substr(0, variable.find('=') + 1);

@@ -1,4 +1,4 @@
-// What a task is told about its job: environment variables and the document on its stdin.
+// Task environment: how a task is told of its job: environment variables and the document on stdin.
 
 #pragma once
 
@@ -13,16 +13,17 @@ namespace pulse {
 // The whole environment of the task, as NAME=value. From this process come only PATH, HOME, LANG,
 // LC_*, TZ, TMPDIR, USER, LOGNAME and SHELL, so no PG* variable and no secret reaches a task. Then
 // PULSE_JOB_ID, PULSE_TOKEN, PULSE_TASK, PULSE_ATTEMPT, PULSE_MAX_ATTEMPTS, PULSE_RECOVERED (empty
-// unless recovered), PULSE_QUEUE (empty without one), PULSE_PRIORITY, PULSE_WORKER (name),
-// PULSE_WORKER_ID, PULSE_FD=3, and the eight GRAPHILE_WORKER_* variables of Graphile Worker.
-// Checkpoint and last error are on stdin only: a variable holds at most 128 KiB.
-// `more` is what the operator gives to tasks besides (--pass-env, --env-file): it wins over what is
-// inherited.
+// unless recovered), PULSE_QUEUE (empty without a queue), PULSE_PRIORITY, PULSE_SCHEDULED_FOR
+// (empty without a schedule), PULSE_WORKER (name), PULSE_WORKER_ID, PULSE_FD=3, TRACEPARENT (of a
+// job with a trace), and the eight GRAPHILE_WORKER_* variables of Graphile Worker. Checkpoint and
+// last error are on stdin only: a variable holds at most 128 KiB. `more` holds the operator's
+// variables for tasks (--pass-env, --env-file); `more` wins over inherited variables.
 std::vector<std::string> task_environment(
     const TaskInput& input, const char* const* inherited,
     const std::vector<std::string>& more = std::vector<std::string>());
 
-// That of a process that runs the jobs of a task: what is inherited, `more`, and PULSE_TASK.
+// The environment of a process that runs the jobs of a task: inherited variables, `more`, and
+// PULSE_TASK.
 std::vector<std::string> process_environment(
     std::string_view task, const char* const* inherited,
     const std::vector<std::string>& more = std::vector<std::string>());

@@ -38,8 +38,8 @@ bool take_fraction(std::optional<double>& fraction, std::string_view value) {
   return *fraction >= 0.0 && *fraction <= 1.0;
 }
 
-// False for a value of another kind than the field wants. For what is one text or number, null says
-// nothing new. Other values stay as they are written.
+// False for a value of another kind than the field wants. For a field of text or number, null says
+// nothing new. Other values stay as written.
 bool take_field(TaskMessage& message, std::string_view key, std::string_view value) {
   TaskProgress& progress = message.progress;
   if (key == "checkpoint") progress.checkpoint = value;

@@ -1,4 +1,4 @@
-// One line of PULSE_FD, read. What lines there are is said in task_output.hpp.
+// Task message: one line of PULSE_FD, read. task_output.hpp lists the kinds of lines.
 #pragma once
 
 #include <optional>

@@ -1,18 +1,18 @@
-// What a task says on PULSE_FD: one JSON object per line, at most 1 MB each.
+// Task output: the lines of a task on PULSE_FD: one JSON object per line, at most 1 MB each.
 //
 //   {"progress": 0.4}          a number from 0 to 1
-//   {"message": "text"}        what it is doing; cut at 8 kB
-//   {"stage": "text"}          where it is; cut at 128 bytes
-//   {"checkpoint": any JSON}   what the next attempt gets; the newest wins
+//   {"message": "text"}        the task's present work; cut at 8 kB
+//   {"stage": "text"}          the task's present stage; cut at 128 bytes
+//   {"checkpoint": any JSON}   for the next attempt; the newest wins
 //   {"result": any JSON}       stored with the completion; the newest wins
-//   {"payload": any JSON}      what is left to do, for the next attempt if this one fails; the
-//                              newest wins, null is nothing
+//   {"payload": any JSON}      the work left to do, for the next attempt if this attempt fails;
+//                              the newest wins, null is nothing
 //
-// One line may carry several of them; other keys are ignored. A line that is not such an object,
-// nests deeper than 500 levels or is longer than 1 MB is dropped as a whole and counted. Empty
-// lines are nothing. Values keep their numbers and key order as written.
+// One line may carry several fields; other keys are ignored. A line that is no JSON object, holds a
+// value of the wrong kind, nests deeper than 500 levels or is longer than 1 MB is dropped as a
+// whole and counted. Empty lines are nothing. Values keep numbers and key order as written.
 //
-// Pure: no descriptor, no clock of its own. Times are given by the caller and never go backwards.
+// Pure: no descriptor and no clock. The caller gives times, and times never go backwards.
 
 #pragma once
 
@@ -41,9 +41,9 @@ class TaskOutput {
 
   // When the merged progress may be reported; nothing when there is none.
   [[nodiscard]] std::optional<BootClock::time_point> next_report() const noexcept;
-  // Hands over the merged progress if it is due at `now`; starts the next interval.
+  // Hands over the merged progress if a report is due at `now`; starts the next interval.
   std::optional<TaskProgress> take_due(BootClock::time_point now);
-  // Hands over what is left, due or not.
+  // Hands over the rest of the progress, due or not.
   std::optional<TaskProgress> take_rest();
 
   [[nodiscard]] const std::optional<std::string>& result() const noexcept { return result_; }

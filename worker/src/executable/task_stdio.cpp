@@ -18,7 +18,7 @@ namespace {
 
 UniqueFd open_memory_file() noexcept {
   UniqueFd fd(memfd_create("pulse-stdin", MFD_CLOEXEC | MFD_NOEXEC_SEAL));
-  // Kernels before 6.3 do not know that such a file can be kept from being executed.
+  // Kernels before 6.3 do not know the flag that forbids executing the file.
   if (!fd.valid() && errno == EINVAL) fd.reset(memfd_create("pulse-stdin", MFD_CLOEXEC));
   return fd;
 }

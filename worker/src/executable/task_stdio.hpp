@@ -1,4 +1,4 @@
-// The descriptors a task is started with, and the ends that stay here.
+// Task stdio: the descriptors that a task is started with, and the ends that stay here.
 #pragma once
 
 #include <string_view>
@@ -10,9 +10,9 @@ namespace pulse {
 struct TaskStdio {
   enum class Output { discarded, read, inherited };
 
-  // The task's. stdin is a file in memory rather than a pipe: a task that reads none of it does not
-  // block the loop, and nothing of it waits there. stdout is /dev/null where it is discarded, and
-  // this process's own where it is inherited, as stderr is then.
+  // The task's. stdin is a file in memory rather than a pipe: a task that does not read stdin does
+  // not block the loop, and no unread byte waits in the worker. Discarded stdout is /dev/null;
+  // inherited stdout is this process's own, and so is stderr then.
   UniqueFd stdin_fd;
   UniqueFd stdout_fd;
   UniqueFd stderr_fd;

@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kOuterBlanks) + 1);
 }
 
-// The value of a line, or nothing where a quote has no end or something stands behind it.
+// The value of a line, or nothing where a quote has no end or text stands behind the quote.
 std::optional<std::string> value_of(std::string_view text) {
   if (text.empty() || (text.front() != '"' && text.front() != '\'')) return std::string(text);
   const char quote = text.front();
@@ -30,7 +30,7 @@ std::optional<std::string> value_of(std::string_view text) {
   return std::nullopt;
 }
 
-// What is wrong with the line, if anything is.
+// The fault of the line, if the line has a fault.
 std::optional<std::string> take_line(std::string_view line, Variables& variables) {
   constexpr std::string_view kExport = "export ";
   line = trimmed(line);
@@ -48,7 +48,7 @@ std::optional<std::string> take_line(std::string_view line, Variables& variables
   return std::nullopt;
 }
 
-// The text of the file, or what is wrong with it.
+// The variables of the file, or the fault of the file.
 std::variant<Variables, std::string> read_variables(const std::string& path) {
   const auto read = read_trusted_file(path);
   if (const auto* problem = std::get_if<std::string>(&read)) return *problem;

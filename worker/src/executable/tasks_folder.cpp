@@ -102,7 +102,8 @@ bool is_runnable_file(int fd, const std::string& path, TaskRefusal& refusal) {
 
 UniqueFd duplicate(int fd) noexcept { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
-// Collects the identifiers beneath `directory`, which is `prefix` within the folder.
+// Collects the identifiers beneath `directory`; `prefix` is the path of `directory` within the
+// folder.
 void collect(const TasksFolder& folder, int directory, const std::string& prefix, int depth,
              TasksFolder::Listing& listing) {
   UniqueFd readable(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

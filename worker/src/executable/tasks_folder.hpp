@@ -1,13 +1,13 @@
-// The tasks folder: which executables there are, and how one is named safely.
+// Tasks folder: the executables of a folder, and how a name is resolved safely.
 //
 // The folder is opened once. A name is resolved beneath that descriptor one component at a time,
 // with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), so no name, link or
-// mount of a name can lead out of it, and a folder that is renamed or replaced later stays the one
-// that was checked. The folder, each sub-folder on the way and the file must be owned by root or
-// by the user of this process and be writable by that owner only: a user that may write there
-// decides what this process runs. Set-user-id and set-group-id files are refused.
+// mount of a name can lead out of the folder. A folder that is renamed or replaced later stays the
+// folder that was checked. The folder, each sub-folder on the way and the file must be owned by
+// root or by the user of this process and be writable by that owner only: a user that may write
+// there decides which code this process runs. Set-user-id and set-group-id files are refused.
 //
-// Any thread may call; the object is not changed after it was opened.
+// Any thread may call; the object is constant after open().
 
 #pragma once
 
@@ -33,14 +33,14 @@ struct TaskRefusal {
   Kind kind = Kind::unavailable;
   std::string reason;
 
-  // The job is to be released: neither it nor its task is at fault.
+  // The job is to be released: neither the job nor the task is at fault.
   [[nodiscard]] bool is_transient() const noexcept { return kind == Kind::exhausted; }
 };
 
 // One file that passed every check, held by descriptors (O_PATH, close-on-exec).
 struct Executable {
   UniqueFd file;       // the file itself: its identity
-  UniqueFd directory;  // the folder that holds it: names are resolved from here when it is run
+  UniqueFd directory;  // the folder that holds the file: the minder resolves the name from here
   UniqueFd folder;     // the tasks folder: the working directory of the task
   std::string path;    // for people: the folder's path and the name
 };
@@ -57,20 +57,20 @@ class TasksFolder {
   std::optional<Executable> find(std::string_view identifier, TaskRefusal& refusal) const;
 
   struct Listing {
-    std::vector<std::string> identifiers;     // sorted; every one of them passes find()
+    std::vector<std::string> identifiers;     // sorted; find() accepts each identifier
     std::vector<std::string> not_executable;  // sorted; files that only lack the permission
     std::vector<TaskRefusal> refusals;        // executables that are not served, and why
   };
-  // What is served now. Sub-folders give `sub/name`; hidden entries are passed over.
+  // The tasks served now. Sub-folders give `sub/name`; hidden entries are passed over.
   [[nodiscard]] Listing list() const;
 
-  // The folder's path with links resolved, as it was when opened.
+  // The folder's path with links resolved, at the time of opening.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // What the server takes as the name of a task, but for components that begin with a dot: 1 to 128
+  // The names of tasks that the server takes, but for components that begin with a dot: 1 to 128
   // characters of valid UTF-8 without control characters and backslashes, no leading `/`, and no
-  // component that is empty.
+  // empty component.
   static bool is_valid_name(std::string_view identifier) noexcept;
 
  private:

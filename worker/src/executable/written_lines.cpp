@@ -41,7 +41,7 @@ bool WrittenLines::may_tell() {
   return budget_.has_any(now) && log_.budget.has_any(now);
 }
 
-// Of a flood all whole lines at once; returns how long they are.
+// Leaves out all whole lines of a flood at once; returns the bytes left out.
 std::size_t WrittenLines::leave_out(Pending& pending, std::string_view bytes) {
   const std::size_t last = bytes.rfind('\n');
   if (last == std::string_view::npos) return 0;

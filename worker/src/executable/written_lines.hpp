@@ -1,8 +1,8 @@
-// What tasks write to stdout and stderr, as lines of the log.
+// Written lines: the lines that tasks write to stdout and stderr, as lines of the log.
 //
-// Bounded in every way: a line is cut, a task has so many lines in a second, and all tasks together
-// as well, so that a flood costs neither memory nor the lines of others. What is left out is
-// counted, and that is told.
+// Bounded in every way: a line is cut, a task has a number of lines in a second, and so have all
+// tasks together: a flood costs neither memory nor the lines of other tasks. The log counts the
+// lines left out.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace pulse {
 
-// What becomes of what tasks write.
+// How the worker uses the output of tasks.
 enum class TaskOutputUse {
-  log,      // lines of the log; what a failed task said last stands beside its failure
-  inherit,  // it goes where this process writes to, and nothing of it is kept
-  discard,  // nothing of it stands in the log; the end of stderr is kept with the attempt
+  log,      // lines of the log; the last line of a failed task stands beside the failure
+  inherit,  // the output goes where this process writes to, and the worker keeps nothing
+  discard,  // nothing in the log; the end of stderr is kept with the attempt
 };
 
-// So many lines in each second.
+// A number of lines in each second.
 class LineBudget {
  public:
   explicit LineBudget(std::int64_t lines) : lines_(lines) {}
@@ -36,7 +36,7 @@ class LineBudget {
   std::int64_t left_ = 0;
 };
 
-// What all tasks of a worker share.
+// The state that all tasks of a worker share.
 class WrittenLog {
  public:
   WrittenLog(TaskOutputUse use, Timers& timers, Log& log) : use(use), timers(timers), log(log) {}
@@ -63,7 +63,7 @@ class WrittenLines {
 
   // The next bytes, of any number, cut anywhere.
   void feed(Stream stream, std::string_view bytes);
-  // Nothing more comes: the last lines may lack their ends.
+  // Nothing more comes: the last lines may lack a newline.
   void finish();
 
  private:
