@@ -8,12 +8,14 @@
 namespace pulse {
 namespace {
 
-// A ring without bits may be between two of them for as long as a promotion takes.
+// A walk clears a bit for as long as one promotion takes, so a ring in use may have no bit for a
+// while.
 constexpr int64 kIdleUs = 60000000;
 
 struct FairRings {
-  slock_t lock;  // held to join
-  // The last look at open jobs, and the next transaction of then.
+  slock_t lock;  // held for microseconds, to join a ring or to give an idle ring to another level
+  // When a sweep last checked open jobs, and the next transaction id at that time. Guard:
+  // FairRings::lock.
   TimestampTz looked_at;
   TransactionId looked_before;
   FairRing ring[kFairRings];
@@ -26,7 +28,7 @@ FairRings* rings_here() {
   return database ? &all_rings[slot_of_database(database)] : nullptr;
 }
 
-// The ring of the level, or one that no level uses.
+// The ring of the level, or an idle ring; null: all rings are in use.
 FairRing* ring_for(FairRings* rings, uint64 level, TimestampTz now) {
   FairRing* unused = nullptr;
   for (FairRing& ring : rings->ring) {
@@ -41,7 +43,8 @@ uint64 announcement_of(int number) { return UINT64CONST(1) << (kLevelGroups + nu
 
 bool is_first_pass(const FairRing* ring) { return ring->pass % kPasses == 0; }
 
-// The first slot from the present one on in which a queue has a turn in this pass; -1: none.
+// The first queue slot, from the present slot on, in which a queue has a turn in this pass; -1:
+// none.
 int next_wait(FairRing* ring) {
   for (int at = ring->slot; at < kQueueSlots; at = (at / 64 + 1) * 64) {
     uint64 waits = pg_atomic_read_u64(&ring->waits[at / 64]);
@@ -58,7 +61,7 @@ void begin_slot(FairRing* ring, int slot) {
   ring->name[0] = '\0';
 }
 
-// How many of its weight a member starts in this pass.
+// How many jobs of its weight a member starts in this pass.
 int share_of_pass(const FairRing* ring, int weight) {
   int pass = static_cast<int>(ring->pass % kPasses);
   auto until = [weight](int passes) { return (weight * passes + kPasses - 1) / kPasses; };
@@ -82,8 +85,9 @@ void begin_deep(FairRing* ring, DeepMember* deep, uint64 hash) {
   deep->hash = hash;
 }
 
-// The queue's member of the level, if that is a level itself. Null also where all are in use: then
-// each of its queues is a member. A walk is in none whose last turn was in an earlier pass.
+// The entry of the queue's member, if the member is a level itself. Null also where all entries are
+// in use: then each queue of the member takes turns like a member. No walk uses an idle
+// entry: no queue waits in the entry, and the last turn was in an earlier pass.
 DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
   if (fair + 2 >= levels.count) return nullptr;
   uint64 hash = levels.level[fair + 1].hash;
@@ -97,7 +101,7 @@ DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
   return unused;
 }
 
-// Under the lock of the rings.
+// Requires the lock of the rings (FairRings::lock).
 void join_as_member(FairRing* ring, const Levels& levels, int fair, int slot) {
   DeepMember* deep = deep_member(ring, levels, fair);
   if (deep)
@@ -110,7 +114,7 @@ uint64 slots_of_part(int part) {
   return ((UINT64CONST(1) << kSlotsOfPart) - 1) << (part * kSlotsOfPart % 64);
 }
 
-// Clears the bit. An abort marks the queues of all slots for which it stands.
+// Clears the bit. An abort marks the queues of all queue slots that the bit stands for.
 void take_wait_of(FairRing* ring, pg_atomic_uint64* waits, int bit, int first_slot, int slots) {
   pg_atomic_fetch_and_u64(&waits[bit / 64], ~(UINT64CONST(1) << (bit % 64)));
   ring->used_at = GetCurrentTimestamp();
@@ -172,7 +176,7 @@ bool is_ring_announced(int number) {
 
 void clear_ring_announcement(int number) {
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
-  // A queue joins first and announces its ring then.
+  // A queue joins first and announces the ring afterwards.
   FairRing* ring = fair_ring(number);
   if (ring && has_waits(ring)) announce_ring(number);
 }
@@ -314,7 +318,7 @@ bool enter_slot(FairRing* ring) {
   int slot = next_wait(ring);
   if (slot < 0) return false;
   if (slot != ring->slot) begin_slot(ring, slot);
-  // Its queues say anew what they weigh.
+  // The queues of the slot report their weights again.
   if (is_first_pass(ring) && ring->name[0] == '\0')
     ring->heavy[slot / 64] &= ~(UINT64CONST(1) << (slot % 64));
   take_wait_of(ring, ring->waits, slot, slot, 1);
@@ -340,7 +344,8 @@ bool has_waits(FairRing* ring) {
 
 void block_ring(int number, const Level& level) {
   FairRing* ring = fair_ring(number);
-  // Before it counts as blocked: who finds a place then announces it.
+  // The ring's bit is cleared before the ring counts as blocked, so a backend that then finds a
+  // freed place announces the ring.
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
   pg_atomic_write_u64(&ring->blocked_frees, level.frees);
   pg_atomic_write_u32(&ring->blocked_group, static_cast<uint32>(level_group(level.hash)) + 1);

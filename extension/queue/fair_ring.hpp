@@ -1,18 +1,26 @@
-// Fair levels give their places to their direct members in turn. A ring has, of one level, a bit
-// for each queue slot in which a queue may have something to start, and whose turn it is. Queues of
-// a slot take their turns in the order of their names, so the ring goes round in the order of the
-// index of parked jobs, and a turn costs the same however many queues there are.
+// Fairness: owns the rings in shared memory, by which the direct members of a fair level open jobs
+// in turn.
 //
-// A promotion that finds a queue within a fair level lets it join the ring. Turns are taken under
-// the lock of the ring, which no claim keeps until it commits: clear the bit, promote the slot's
-// queues, set it again if one has more to start. After a start, promotions fill the rings anew.
+// A ring serves one level. A ring has a bit for each queue slot in which a queue may have a job to
+// start, and records whose turn comes next. Queues of one queue slot take turns in the order of
+// their names. So a walk follows the order of the index of parked jobs, and a turn costs the same
+// however many queues there are.
 //
-// A round has four passes, over which a member's weight is spread, so that many members of great
-// weight do not start all of it at once. In passes 2 to 4 the walk visits only slots of members
-// whose weight exceeds 1.
+// Once around the ring takes four passes. A member's weight is spread over the passes, so that many
+// members of great weight do not start all their jobs at once. In passes 2 to 4 the walk visits
+// only queue slots of members with a weight above 1.
 //
-// The bit of each ring in `freed_levels` says that it may have something to start. A ring whose
-// level is full has none until a place comes free.
+// Invariants:
+// - A queue with a job to start has its bit in the ring, or its queue mark, or a walk is promoting
+//   the queue. A joining promotion sets the bit under the spinlock of the database's rings. A walk
+//   clears the bit, promotes the queues of the queue slot, and sets the bit again if one of the
+//   queues has more. An abort marks the queues of the cleared bits.
+// - The walk with the advisory lock of the ring (LockKind::kRing, exclusive) alone writes whose
+//   turn comes next. No claim keeps this lock until the commit.
+// - An idle ring goes to another level under the spinlock: no queue waits in an idle ring, and no
+//   walk or join has used the ring for a minute.
+// - The bit of each ring in `freed_levels` says that the ring may have a job to start. A ring whose
+//   level is full has this bit only after a place may have come free.
 #pragma once
 
 #include "queue/levels.hpp"
@@ -20,114 +28,136 @@
 
 namespace pulse {
 
-constexpr int kFairRings = 16;  // levels with a ring at a time; a further one is not fair
+constexpr int kFairRings = 16;  // levels with a ring at a time; a further fair level takes no turns
 constexpr int kDeepMembers = 32;
 constexpr int kNameBytes = 4 * 128 + 1;
 constexpr int kPasses = 4;
 constexpr int kSlotsOfPart = 16;
 constexpr int kParts = kQueueSlots / kSlotsOfPart;
 
-// A member that is a level itself: its queues share its turns, a different one each time. So that
-// a turn costs the same however many they are, it knows in which part of the slots they wait.
+// A member of a fair level, when the member is a level itself. The queues of the member share the
+// member's turns, a different queue each time. The member knows in which parts of the queue slots
+// its queues wait, so that a turn costs the same however many queues the member has. The guard of
+// each field is `advisory kRing`, except where noted; a join that takes an idle entry writes the
+// fields under FairRings::lock.
 struct DeepMember {
-  uint64 hash;   // of the level's lock; 0: none
-  int weight;    // as its last turn has read it
-  uint32 pass;   // of its last turn
-  int served;    // jobs started in that pass
-  int part;      // of the slots, which has the next turn
-  int position;  // of that turn among its queues there
+  uint64 hash;   // of the level's lock; 0: a free entry
+  int weight;    // as read at the member's last turn
+  uint32 pass;   // of the member's last turn
+  int served;    // jobs started in `pass`
+  int part;      // of the queue slots: the part with the next turn
+  int position;  // of the next turn, among the member's queues in `part`
+  // Guard: atomic. A bit for each part in which a queue of the member waits.
   pg_atomic_uint64 waits[kParts / 64];
 };
 
 struct FairRing {
-  uint64 level;     // queue_identity() of the level; 0: free
-  uint64 lock_key;  // of the level's lock
+  uint64 level;     // queue_identity() of the level; 0: a free ring. Guard: FairRings::lock
+  uint64 lock_key;  // of the level's lock. Guard: FairRings::lock
+  // When a walk or a join used the ring. Guard: FairRings::lock, advisory kRing.
   TimestampTz used_at;
+  // A bit for each queue slot in which a queue waits. Guard: atomic.
   pg_atomic_uint64 waits[kQueueWords];
-  uint64 heavy[kQueueWords];       // slots of members with more weight than 1
-  pg_atomic_uint32 blocked_group;  // level group of the level that is full, plus one; 0: none
-  pg_atomic_uint64 blocked_frees;  // what that group had counted
-  // Whose turn it is; written under the lock of the ring.
+  uint64 heavy[kQueueWords];  // slots of members with a weight above 1. Guard: advisory kRing
+  // The level group of the full level, plus one; 0: the ring is not blocked. Guard: atomic.
+  pg_atomic_uint32 blocked_group;
+  pg_atomic_uint64 blocked_frees;  // freed places that `blocked_group` had counted. Guard: atomic
+  // Whose turn comes next. Guard: advisory kRing; a join that takes an idle ring writes the fields
+  // under FairRings::lock.
   uint32 pass;
-  int next_deep;  // these come first in a pass
+  int next_deep;  // the members of `deep` come first in a pass
   int slot;
-  int left;               // how many more jobs it may start
+  int left;               // how many more jobs the queue `name` may start
   char name[kNameBytes];  // the queue that had the last turn in the slot
   DeepMember deep[kDeepMembers];
 };
 
-// A walk along a ring, and the turn of the queue that it has come to.
+// A walk along a ring, and the turn of the queue that the walk has reached.
 struct FairTurn {
   FairRing* ring;
   int left;           // how many more jobs the queue may start; kTurnBegins
   bool has_more;      // the queue has more to start
   bool is_dissolved;  // the level is fair no longer
-  bool is_blocked;    // the fair level or one above it is full
+  bool is_blocked;    // the fair level or a level above the fair level is full
   bool is_behind;     // another promotion has not committed the queue's turn before
-  Level full;         // which one
-  DeepMember* deep;   // whose turn it is; null: a queue's
+  Level full;         // the full level, if is_blocked
+  DeepMember* deep;   // the member with the turn, if a level itself; null: the queue is the member
 };
 constexpr int kTurnBegins = -1;
 
-// Shared memory for that many databases; only in a server that preloads the library.
+// Size of the rings of so many databases, in bytes. Only a server that preloads the library has
+// rings.
 Size fair_rings_size(int databases);
+// Called once, by the creator of the shared memory.
 void create_fair_rings(int databases);
+// Frees all rings of a database slot, when another database takes the slot.
 void reset_fair_rings(int database);
 
-// The ring with this number, if it is one of this job table.
+// The ring with this number; null when no level of this database uses the ring.
 FairRing* fair_ring(int number);
 
-// Lets the queues of this slot take turns in the fair level. False when there is no ring for it.
+// Lets the queues of this slot take turns in the fair level. False when all rings are in use.
 bool join_ring(const Levels& levels, int slot);
 
-// The same for the first level that has a ring; it reads no settings. False also where the ring
-// waits for a place.
+// Lets the queues of this slot take turns in the first level with a ring, and reads no settings.
+// False when no level has a ring, and when the ring waits for a place.
 bool join_known_ring(const Levels& levels, int slot);
 
 // Whether the level's ring waits for a place.
 bool is_ring_blocked(const Level& level);
 
-// The level is fair no longer: marks the queues that wait.
+// Frees the ring of a level that is fair no longer, and marks the queues with a bit in the ring.
 void dissolve_ring(FairRing* ring);
 
-// How many jobs the queue may start, whose turn begins.
+// How many jobs the queue may start in the turn that begins.
 int begin_turn(const FairTurn& turn, const Levels& levels, int slot);
 
+// Enters the next pass, at the first queue slot.
 void begin_pass(FairRing* ring);
+// Whether a queue waits in the ring.
 bool has_waits(FairRing* ring);
 
-// The member to which the queue of this name belongs, if that is one that the ring counts for.
+// The member to which the queue of this name belongs; null when the ring has no entry for the
+// member.
 DeepMember* deep_member_of(FairRing* ring, const text* name);
-// The next member of its kind that has a turn in this pass; null: none.
+// The next member of `deep` with a turn in this pass; null: none.
 DeepMember* next_deep(FairRing* ring);
+// Whether the member may start more jobs in this pass.
 bool has_share(const FairRing* ring, const DeepMember& deep);
-// Enters the next part of the slots in which a queue of the member waits, and clears its bit.
+// Enters the next part in which a queue of the member waits, and clears the part's bit. False:
+// none.
 bool enter_part(FairRing* ring, DeepMember* deep);
+// Sets the bit of the part again.
 void keep_part(DeepMember* deep, int part);
+// The next turn of the member goes to the next part.
 void leave_part(DeepMember* deep);
 
-// Enters the next slot in which a queue waits for its turn in this pass, and clears its bit.
+// Enters the next queue slot in which a queue waits for a turn in this pass, and clears the slot's
+// bit. False: no queue waits for a turn in this pass.
 bool enter_slot(FairRing* ring);
+// Sets the bit of the queue slot again.
 void keep_in_ring(FairRing* ring, int slot);
+// The next turn goes to the next queue slot.
 void leave_slot(FairRing* ring);
 
-// The ring waits for a place in that level, unless one came free since.
+// The ring waits for a place of the full level, until unblock_rings() finds a freed place.
 void block_ring(int number, const Level& level);
 
-// The ring may have something to start.
+// Sets the ring's bit in freed_levels: the ring may have a job to start.
 void announce_ring(int number);
 bool is_ring_announced(int number);
 bool any_ring_announced();
-// Clears the ring's bit in freed_levels, after a walk that found no waiting queue.
+// Clears the ring's bit in freed_levels, after a walk without a waiting queue.
 void clear_ring_announcement(int number);
 
-// Whether a queue of this slot waits for its turn.
+// Whether a queue of this slot waits in an announced ring.
 bool waits_in_ring(int slot);
 
-// The next transaction of the look before, if that was a sweep_interval ago; begins the next one.
+// Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
+// transaction id as of the check before; invalid: too early, or no check before.
 TransactionId next_look_at_open_jobs();
 
-// Announces the rings that waited for a place which came free.
+// Announces the rings for which a place came free.
 void unblock_rings();
 
 }  // namespace pulse

@@ -8,7 +8,7 @@
 namespace pulse {
 namespace {
 
-// The most queues that one call looks at.
+// How many queues one call promotes in turns at most.
 constexpr int kMaxLooks = 256;
 
 struct RingWalk {
@@ -17,7 +17,7 @@ struct RingWalk {
   PromotionBudget* budget;
   PromoteQueue promote;
   int looks;
-  uint32 last_pass;  // it ends there, unless a queue starts something before
+  uint32 last_pass;  // the walk ends at this pass, unless a queue starts a job before
 };
 
 bool goes_on(const RingWalk& walk) {
@@ -25,7 +25,8 @@ bool goes_on(const RingWalk& walk) {
          !walk.turn.is_dissolved && !walk.turn.is_behind;
 }
 
-// Promotes the queue in its turn, of which `left` jobs are left. Returns how many it has started.
+// Promotes the queue in its turn, which allows `left` more jobs. Returns how many jobs the queue
+// has started.
 int give_turn(RingWalk* walk, Datum name, int slot, int left) {
   int room = walk->budget->room;
   walk->turn.left = left;
@@ -40,17 +41,18 @@ int give_turn(RingWalk* walk, Datum name, int slot, int left) {
 void give_own_turn(RingWalk* walk, Datum name, int left) {
   FairRing* ring = walk->turn.ring;
   give_turn(walk, name, ring->slot, left);
-  if (walk->turn.is_behind) return;  // it still has this turn
+  if (walk->turn.is_behind) return;  // the queue keeps this turn
   text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
   ring->left = walk->turn.has_more ? Max(walk->turn.left, 0) : 0;
 }
 
-// Gives turns to the queues of the slot that the ring has entered. True when it has them all.
+// Gives turns to the queues of the queue slot that the ring has entered. True when every queue of
+// the slot has had its turn.
 bool visit_slot(RingWalk* walk, bool* is_left) {
   FairRing* ring = walk->turn.ring;
   Datum name = CStringGetTextDatum(ring->name);
   int slot = ring->slot;
-  *is_left = ring->name[0] != '\0';  // those before it were visited by an earlier walk
+  *is_left = ring->name[0] != '\0';  // an earlier walk has visited the queues before `name`
   if (ring->left > 0) {
     give_own_turn(walk, name, ring->left);
     *is_left |= walk->turn.has_more;
@@ -69,13 +71,13 @@ bool visit_slot(RingWalk* walk, bool* is_left) {
   return false;
 }
 
-// Gives turns to the member's queues of the part that it has entered, while it has a share of the
-// pass left. True when it has them all.
+// Gives turns to the member's queues of the entered part, while the member has a share of the pass
+// left. True when every queue of the part has had its turn.
 bool visit_part(RingWalk* walk, DeepMember* deep, bool* is_left) {
   Datum name = CStringGetTextDatum("");
   int slot = deep->part * kSlotsOfPart;
   int seen = 0;
-  *is_left = deep->position > 0;  // those before it had their turns before
+  *is_left = deep->position > 0;  // the queues before `position` had their turns earlier
   while (goes_on(*walk) && has_share(walk->turn.ring, *deep)) {
     CHECK_FOR_INTERRUPTS();
     if (!next_queue(&walk->parked.rows, &slot, &name, false) || slot / kSlotsOfPart != deep->part)
@@ -113,8 +115,9 @@ void visit_next_slot(RingWalk* walk) {
   if (is_over) leave_slot(ring);
 }
 
-// The walk of another claim ends without waiting for anything, so it is worth a pause: a claim that
-// leaves at once finds nothing, and comes back at once.
+// Locks the ring, with pauses. The walk of another claim ends soon, because the walk waits for no
+// lock. So a pause is worth its time: a claim that leaves at once finds no job, and comes back at
+// once.
 bool lock_ring(uint64 key, PromotionBudget* budget) {
   while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
     budget->busy |= budget->pauses <= 0;
@@ -138,7 +141,7 @@ void walk_ring(RingWalk* walk) {
   }
 }
 
-// What the walk leaves to the next one.
+// Leaves the ring to the next walk: dissolves or blocks the ring, or clears its announcement.
 void end_turns(int number, const RingWalk& walk) {
   FairRing* ring = walk.turn.ring;
   if (walk.turn.is_dissolved) {
@@ -159,7 +162,8 @@ void end_turns(int number, const RingWalk& walk) {
 bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
   const Level* fair = levels.fair >= 0 ? &levels.level[levels.fair] : nullptr;
   if (!turn) return fair && join_ring(levels, slot);
-  // It may share the slot with a queue of the ring, or its level may be fair no longer.
+  // The queue may only share the slot with a queue of the ring, or the queue's level may be fair no
+  // longer.
   if (!fair || queue_identity(fair->name) != turn->ring->level) {
     for (int i = 0; i < levels.count; i++)
       turn->is_dissolved |= levels.level[i].hash == turn->ring->lock_key;
@@ -197,7 +201,8 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
   if (!lock_ring(key, budget)) return;
   // The ring was idle, and went to another level while this claim paused.
   if (ring->lock_key != key) return release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
-  // An undone claim, which had filled the level, has announced it again.
+  // The walk finds out anew: an undone claim that had filled the level has announced the ring
+  // again.
   pg_atomic_write_u32(&ring->blocked_group, 0);
   RingWalk walk = {};
   walk.turn.ring = ring;
@@ -216,7 +221,8 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
 
 }  // namespace pulse
 
-// pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place in it.
+// pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place of the
+// level.
 PULSE_FUNCTION(pulse_is_turn_awaited) {
   uint64 level = pulse::queue_identity(PG_GETARG_DATUM(0));
   bool waits = false;
@@ -228,8 +234,8 @@ PULSE_FUNCTION(pulse_is_turn_awaited) {
   PG_RETURN_BOOL(waits);
 }
 
-// pulse_internal.opened_before(): transactions before this one opened jobs a sweep_interval ago;
-// NULL: not known, or asked for too early.
+// pulse_internal.opened_before(): the transaction id before which jobs were opened a sweep_interval
+// ago or earlier. NULL: not known, or asked too early.
 PULSE_FUNCTION(pulse_opened_before) {
   TransactionId before = pulse::next_look_at_open_jobs();
   if (!TransactionIdIsValid(before)) PG_RETURN_NULL();

@@ -10,7 +10,7 @@ namespace {
 
 struct StoredSettings : LevelSettings {
   bool found;
-  bool is_level;    // 0.2.0 has stored them
+  bool is_level;    // 0.2.0 has stored the settings
   bool was_paused;  // 0.1.0 has stored a pause
 };
 
@@ -43,7 +43,7 @@ struct Pauses {
   bool by_end;
 };
 
-// The row of the operator comes first; of the ends one is enough.
+// The row of the operator comes first. Of the rows of ends, one row is enough.
 Pauses pauses_of(const SettingsReader& reader, Datum name) {
   Pauses found = {};
   if (!reader.pause) return found;
@@ -73,7 +73,7 @@ SettingsReader open_settings(Snapshot snapshot) {
   SettingsReader reader = {table_open(known->queue, AccessShareLock), nullptr, snapshot};
   if (!OidIsValid(known->queue_pause)) return reader;
   reader.pause = table_open(known->queue_pause, AccessShareLock);
-  // Mostly nothing is paused: one question instead of a lookup for each level.
+  // Mostly no queue is paused: then the size of the table answers at once for all levels.
   if (RelationGetNumberOfBlocks(reader.pause) > 0) return reader;
   table_close(reader.pause, AccessShareLock);
   reader.pause = nullptr;
@@ -85,8 +85,9 @@ void close_settings(const SettingsReader& reader) {
   table_close(reader.queue, AccessShareLock);
 }
 
-// A member of a level without a row of its own has the settings of all members, and unless its
-// name was paused or resumed, their pause. What 0.1.0 stored holds for the queue of that very name.
+// A member of a level without a row of its own has the settings stored for all members (`level/*`).
+// A member whose name was neither paused nor resumed has the pause of all members. A row stored by
+// 0.1.0 holds only for the queue of exactly this name.
 LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
                                 bool is_queue) {
   StoredSettings found = stored_settings(reader, name);

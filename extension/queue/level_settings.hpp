@@ -1,4 +1,4 @@
-// What operators have stored for a level of queues: settings, and apart from these pauses.
+// Settings and pauses that operators have stored for a level of queues, read from the tables.
 // sql/level.sql reads both once more.
 #pragma once
 
@@ -13,7 +13,7 @@ struct LevelSettings {
   int concurrency;
   int total;  // kUnlimited
   bool paused;
-  bool paused_by_end;  // a job's end has paused the queue, if it is strict
+  bool paused_by_end;  // the end of a job has paused the queue, if strict
   bool strict;
   bool fair;
   int weight;
@@ -29,7 +29,8 @@ struct SettingsReader {
 SettingsReader open_settings(Snapshot snapshot);
 void close_settings(const SettingsReader& reader);
 
-// Of the level of this name below `parent` (0: it is the root). is_queue: it is the queue itself.
+// Reads the settings of the level `name` below `parent` (0: the level is the root). is_queue: the
+// level is the queue itself.
 LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
                                 bool is_queue);
 

@@ -25,7 +25,7 @@ bool any_waits(LevelGroup* group) {
   return false;
 }
 
-// Counts at most `limit` jobs: more make no difference.
+// Counts at most `limit` jobs, because more jobs make no difference.
 int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 limit, bool is_open, int64 counted) {
   seek_keys(jobs, keys);
   while (counted < limit && next_row(jobs)) {
@@ -36,8 +36,8 @@ int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 limit, bool is_open, int
   return counted;
 }
 
-// The open and running jobs of a level, or the open ones alone. The names within it lie from
-// 'level/' to below 'level0', which follows it in the order of bytes.
+// The open and running jobs of a level, or the open jobs alone. The names within the level lie from
+// 'level/' to below 'level0': '0' follows '/' in the order of bytes.
 int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 limit, bool is_open,
                    const LevelCounts& counts) {
   const char* name = TextDatumGetCString(level.name);
@@ -66,7 +66,7 @@ KnownLevel* know_level(const Level& level, LevelCounts* counts) {
   return counts->known = known;
 }
 
-// A count that is too high matters only where the level seems full.
+// Counts again only where the level seems full: elsewhere a count that is too high does no harm.
 void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
   KnownLevel* known = know_level(*level, counts);
   if (!known->is_counted || (known->taken >= level->total && known->frees != level->frees)) {
@@ -78,7 +78,8 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
   level->frees = known->frees;
 }
 
-// Claims of jobs within such levels let promotions look at them again.
+// Says in shared memory that the group has a level with a rate. Claims of jobs in this group let
+// promotions read the tokens again.
 void note_rated(const Level& level) {
   DatabaseState* database = this_database();
   uint64 group = UINT64CONST(1) << level_group(level.hash);
@@ -121,7 +122,7 @@ Levels levels_of(Datum queue_name) {
     LevelGroup* group = group_of(*level);
     if (group) level->frees = pg_atomic_read_u64(&group->frees);
   }
-  pg_read_barrier();  // the snapshot shows all that this count has counted
+  pg_read_barrier();  // the snapshot shows all ends that `frees` has counted
   return levels;
 }
 
@@ -141,7 +142,8 @@ bool try_lock_limited_levels(Levels* levels) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
     if (level->total == kUnlimited && !level->rate.rate) continue;
-    // Of two promotions that hold the lock in share mode, the last one to give it back gets it.
+    // Of two promotions that share the lock, the last to give back the shared lock gets the
+    // exclusive lock.
     unlock(level);
     if (!try_lock(level, ExclusiveLock)) return false;
   }
@@ -200,7 +202,7 @@ void read_levels(Levels* levels, Snapshot snapshot) {
   close_settings(reader);
 }
 
-// Who only asks leaves the credit alone.
+// A caller that only asks leaves the credit alone.
 void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
   KnownLevel* known = know_level(*level, counts);
   if (!known->look.is_made) {
@@ -219,7 +221,7 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
     Level* level = &levels->level[i];
     int64 room = PG_INT32_MAX;
     if (level->paused) {
-      // The end of its own pause marks the queue.
+      // A queue without levels above: the end of the queue's pause marks the queue.
       if (levels->count == 1) continue;
       room = 0;
     } else if (level->total != kUnlimited) {
@@ -257,7 +259,7 @@ void wait_for_level(const Levels& levels, int slot) {
   LevelGroup* group = group_of(level);
   if (!group) return;
   DatabaseState* database = this_database();
-  // The bit comes first: who forgets the level looks at the bits once more.
+  // The bit comes first: end_wait_walk(), which forgets the level, reads the bits once more.
   pg_atomic_fetch_or_u64(&group->waits[slot / 64], UINT64CONST(1) << (slot % 64));
   uint64 known = 0;
   if (!pg_atomic_compare_exchange_u64(&group->level, &known, level.hash) && known != level.hash)
@@ -336,7 +338,7 @@ void end_wait_walk(int group) {
   pg_atomic_write_u64(&waiting->level, 0);
   pg_memory_barrier();
   if (!any_waits(waiting)) return;
-  // A queue has begun to wait meanwhile, and a commit may have found that none waits.
+  // A queue has begun to wait meanwhile, and a commit may have found no waiting queue.
   pg_atomic_write_u64(&waiting->level, kManyLevels);
   pg_atomic_fetch_or_u64(&database->waiting_levels, mask);
   pg_atomic_fetch_or_u64(&database->freed_levels, mask);

@@ -1,5 +1,14 @@
-// Levels of queues: what a level allows to itself and all within it together. A promotion shares
-// the locks of levels, and holds alone a level with a total, and one with a rate and no credit.
+// Limits: levels of queues, and the places that a level allows to itself and to all queues within
+// the level together. Owns the locks of levels and the level groups in shared memory.
+//
+// Invariants:
+// - A promotion shares the lock of each level above its queue (LockKind::kLevel). The promotion
+//   holds a level with a total alone, and a level with a rate and no credit.
+// - A level with a total has at most `total` open, placed and running jobs. Only a promotion that
+//   holds the level alone gives a place away, and counts under a snapshot younger than the lock.
+// - A queue that a level keeps from a due job has a bit in the level's group, or a queue mark. The
+//   bits and the count of freed places are atomics: a promotion sets the bit and then reads the
+//   count, a commit counts and then reads the bits.
 #pragma once
 
 #include "queue/level_settings.hpp"
@@ -13,101 +22,109 @@ struct Level {
   Datum name;
   uint64 hash;
   bool paused;
-  bool fair;     // its direct members take turns
-  int weight;    // how many jobs it may start at its own turn
-  int total;     // how many jobs may be open or running; kUnlimited
-  uint64 frees;  // how often places came free in its group, before its jobs were counted
-  int64 taken;   // at least as many jobs as are open or running
+  bool fair;   // the direct members take turns
+  int weight;  // how many jobs the member may start at its own turn
+  int total;   // how many jobs may be open or running; kUnlimited
+  // how often the level's group had counted freed places, before the level's jobs were counted
+  uint64 frees;
+  int64 taken;  // at least as many jobs as are open or running
   Rate rate;
   RateLook look;
+  // The mode of the level's advisory lock.
   LOCKMODE held;
 };
 
 struct Levels {
   int count;
-  Level level[kMaxLevels];  // root first; the last one is the queue itself
+  Level level[kMaxLevels];  // root first; the last level is the queue itself
   int concurrency;          // of the queue itself
   bool strict;              // the queue itself
-  bool paused_by_end;       // a job's end has paused the queue, which is strict
+  bool paused_by_end;       // the end of a job has paused the queue, if strict
   bool is_limited;          // a level has a total or a rate
-  bool has_changed;         // tokens of the queue's own rate, for which it keeps the locks
-  int fair;                 // the first level that is fair; -1: none
-  int room;                 // how many more jobs the levels let it open
-  int blocker;              // the level that has the least room; -1: none
-  bool holds_queue;         // the queue's own lock
-  bool awaits_turn;         // in a fair level
-  bool only_swaps;  // the fair level is full: a better job may take the place of an open one
+  bool has_changed;  // the queue's own rate has used tokens, so the promotion keeps the locks
+  int fair;          // index of the first fair level; -1: none
+  int room;          // how many more jobs of the queue the levels let a promotion open
+  int blocker;       // index of the level with the fewest places left; -1: none
+  bool holds_queue;  // the queue's own lock
+  bool awaits_turn;  // in a fair level
+  bool only_swaps;   // the fair level is full: a better job may take the place of an open one
 };
 
 struct PlacedJobs;
 
-// The jobs and tokens of levels that this call has counted.
+// The jobs and tokens of levels that one call has counted.
 struct LevelCounts {
   KnownLevel* known;
-  PlacedJobs* placed;  // whose rows do not tell of their places; null: none
+  PlacedJobs* placed;  // jobs with a place that their rows do not show yet; null: none
 };
 
-// Names the levels of a queue. Precedes the snapshot under which they are read.
+// Names the levels of a queue. The caller takes the snapshot for reading the levels afterwards.
 Levels levels_of(Datum queue_name);
 
-// Tries the locks of the levels above the queue, root first.
+// Tries to share the locks of the levels above the queue, root first. False: a lock is busy.
 bool try_lock_levels(Levels* levels);
 
+// Tries the queue's own lock. False: the lock is busy.
 bool try_lock_queue(Levels* levels);
 
-// Tries to hold the limited levels exclusively. A later snapshot must be used after it.
+// Tries to hold the limited levels exclusively, and then the caller takes a new snapshot. False: a
+// lock is busy.
 bool try_lock_limited_levels(Levels* levels);
 
-// Takes tokens for all places of the queue from the credits of its limited levels. False when one
-// of them has too few: then they must be held exclusively.
+// Takes tokens for all places of the queue from the credits of the queue's limited levels. False
+// when a level has too few tokens: then the promotion must hold the limited levels exclusively.
 bool take_credits(Levels* levels);
 
-// Gives back the locks of queue and levels, but for those of limited levels above the queue: what
-// was counted there serves the next queue.
+// Gives back the locks of the queue and its levels. The promotion keeps the locks of limited levels
+// above the queue, because the counts of these levels serve the next queue.
 void unlock_levels(Levels* levels, LevelCounts* counts);
 
-// Reads the settings.
+// Reads the settings of all levels.
 void read_levels(Levels* levels, Snapshot snapshot);
 
-// Finds the tokens of a level with a rate. They stay right while its lock is held.
+// Reads the tokens of a level with a rate. The reading stays right as long as the promotion holds
+// the level's lock.
 void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts);
 
-// Counts the jobs of limited levels, and finds the room that is left.
+// Counts the jobs of limited levels, and computes the places left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
-// The promotion has opened so many more jobs than it has parked.
+// Adds to the counts the jobs opened by the promotion, less the jobs parked again.
 void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
-// Lets a queue wait for the level that blocks it. Marks it instead where a place came free since.
+// Lets a queue wait for the level that blocks the queue. Marks the queue where a place came free
+// since the count.
 void wait_for_level(const Levels& levels, int slot);
 
-// True when tokens leave the level less room than its total.
+// True when tokens leave the level fewer places than the total.
 bool is_dry(const Level& level);
 
 // When the level has a token for one job more, on the wall clock; 0: now, or not before a claim.
 TimestampTz dry_until(const Level& level);
 
-// If the level is dry, wakes promotions when it has a token again.
+// If the level is dry, sets the moment of the next token, at which claims promote again.
 void set_dry_timer(const Level& level);
 
-// Lets go the queues that wait for a level which has a token by now.
+// Frees the queues that wait for a level with a token by now.
 void free_dry_levels(DatabaseState* database, TimestampTz now);
 
-// A walk over the slots whose queues wait for the levels of a group: each once, in turn.
+// A walk over the queue slots whose queues wait for the levels of a group: each queue slot once, in
+// turn.
 struct WaitWalk {
   int group;
   int position;
   int end;
 };
 WaitWalk begin_wait_walk(int group);
-// Takes the next one; false when there is none.
+// Takes the next queue slot, and clears its bit. False: no more queue slots.
 bool take_wait(WaitWalk* walk, int* slot);
-// No queue waits in the group, as far as this walk has seen.
+// Clears the mark of the group, when no queue waits in the group any more.
 void end_wait_walk(int group);
-// Leaves it waiting after all.
+// Sets the bit of the queue slot again.
 void put_wait_back(const WaitWalk& walk, int slot);
 
-// True when queues wait for one level only: one that it blocks again tells of all of them.
+// True when all queues of the group wait for the same level. Where the level blocks a queue again,
+// the walk then need not try the queues after it.
 bool waits_for_one_level(int group);
 
 }  // namespace pulse

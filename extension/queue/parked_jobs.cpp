@@ -10,7 +10,7 @@
 namespace pulse {
 namespace {
 
-// What a walk over queues passes of one queue before it seeks the next one.
+// How many entries of one queue a walk over queues passes before the walk seeks the next queue.
 constexpr int kNearEntries = 16;
 
 bool next_entry(IndexLookup* parked) {
@@ -18,7 +18,8 @@ bool next_entry(IndexLookup* parked) {
   return parked->has_row;
 }
 
-// The name comes from the index entry, dead or alive, because any number of dead ones may follow.
+// The name comes from the index entry, dead or alive, because any number of dead entries may
+// follow.
 text* name_of_entry(IndexLookup* parked) {
   bool isnull;
   return DatumGetTextPP(
@@ -37,7 +38,7 @@ bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int 
   return next_entry(parked);
 }
 
-// Steps on from the entries of this queue, or seeks where it has many.
+// Steps past the entries of this queue, or seeks the next queue where this queue has many entries.
 bool pass_queue(IndexLookup* parked, int slot, Datum name) {
   if (parked->has_row && is_of_queue(parked, name))
     for (int i = 0; i < kNearEntries; i++)
@@ -45,7 +46,7 @@ bool pass_queue(IndexLookup* parked, int slot, Datum name) {
   return seek_entry(parked, BTEqualStrategyNumber, F_INT2EQ, slot, name);
 }
 
-// False when a claim is taking the job.
+// False when another transaction has locked or changed the row.
 bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
   if (!try_lock_row(table, seen)) return false;
   JobChange change = {};
@@ -60,8 +61,8 @@ bool place_or_open(JobTable* table, Queue* queue, TupleTableSlot* parked, LevelC
   return try_place(counts, parked, queue->name, queue->slot) || open_job(table, parked->tts_tid);
 }
 
-// Opens the parked job in place of the queue's worst open one. A lock on either row leaves both as
-// they are. False when a claim is taking the open one.
+// Opens the parked job in exchange for the queue's worst open job. A lock on either row leaves both
+// rows as they are. False when a claim is taking the worst open job.
 bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   const OpenJob& worst = queue->open[queue->open_count - 1];
   if (!try_lock_row(table, worst.tid)) return false;
@@ -75,11 +76,11 @@ bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
 enum class Opening {
   kOpened,
   kSwapped,
-  kLocked,  // a claim or an operator has locked it
-  kEnded    // the promotion ends here, and the mark is set again
+  kLocked,  // a claim or an operator has locked the row
+  kEnded    // the promotion of the queue ends here, and the mark is set again
 };
 
-// Opens a parked job that may be opened.
+// Opens a parked job that may_open() or may_open_turn() allows.
 Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, PromotionBudget* budget) {
   bool has_room = budget->room > 0;
   bool swaps = queue->taken >= queue->concurrency;
@@ -94,7 +95,7 @@ Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, Promoti
   return swaps ? Opening::kSwapped : Opening::kOpened;
 }
 
-// True when the queue has a due parked job, on which the scan then stands.
+// True when the queue has a due parked job, at which the scan then stands.
 bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, const Queue& queue) {
   memset(parked, 0, sizeof(*parked));
   parked->relation = job;
@@ -131,15 +132,15 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
     is_held |= opening == Opening::kLocked;
     if (opening == Opening::kLocked) leave_in_order(&parked);
     has_swapped |= opening == Opening::kSwapped;
-    if (is_full(*queue)) break;  // the next row is left unread
+    if (is_full(*queue)) break;  // the scan leaves the next row unread
   }
   if (due)
     leave_in_order(&parked);
   else if (is_held)
-    come_back(budget, queue->slot, true);  // who holds the job marks no queue
+    come_back(budget, queue->slot, true);  // the transaction that holds the job sets no queue mark
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
-  // After a swap, what was read of places no longer holds.
+  // After a swap the remembered places no longer hold.
   queue->known.count = has_swapped ? kDoNotRemember : queue->taken;
   end_parked_scan(&parked);
   return due;
@@ -157,7 +158,7 @@ void note_id(ArrayBuildState** ids, int64 id) {
   *ids = accumArrayResult(*ids, Int64GetDatum(id), false, INT8OID, CurrentMemoryContext);
 }
 
-// As open_next(). False where the promotion would end here.
+// As open_next(), without locks and changes. False where the promotion would end.
 bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
   bool swaps = queue->taken >= queue->concurrency;
   const OpenJob* worst = swaps ? &queue->open[queue->open_count - 1] : nullptr;
@@ -232,8 +233,8 @@ bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) 
   return wanted;
 }
 
-// The lock of the table is that of a later change. A weaker one first would let REINDEX in between,
-// which waits for the lock of the index.
+// The promotion locks the table in the mode that a later change of a row needs. With a weaker lock
+// first, REINDEX could come in between and wait for the lock of the index.
 void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
   CommandCounterIncrement();
   scan->job = table_open(catalog()->job, RowExclusiveLock);
@@ -264,7 +265,7 @@ void come_back(PromotionBudget* budget, int slot, bool is_busy) {
   if (budget->turn)
     budget->turn->has_more = true;
   else if (budget->lets_join && !is_busy)
-    mark_queue(this_database(), slot);  // this call may still have room for it
+    mark_queue(this_database(), slot);  // this call may still have places left for the queue
   else
     return_mark(slot);
 }

@@ -1,4 +1,4 @@
-// The parked jobs of a queue, of which promotion opens the lowest ones.
+// Queues: the walk over the parked jobs of a queue, of which promotion opens the lowest in order.
 #pragma once
 
 #include "access/index_lookup.hpp"
@@ -10,22 +10,22 @@
 
 namespace pulse {
 
-// Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
+// A scan of an index of pulse.job, under a snapshot with the writes of this transaction.
 struct JobScan {
   Relation job;
   Snapshot snapshot;
   IndexLookup rows;
 };
 
-// How many more jobs may be promoted, and what remains.
+// How many more jobs a call may promote, and the work left over.
 struct PromotionBudget : Promotion {
   int room;
   LevelCounts counts;
-  JobTable table;  // once it is open; each promotion renews its snapshot
-  JobScan names;   // of queues, once it is open
-  int pauses;      // that it may make for rings which other claims walk
+  JobTable table;  // null until the first promotion; each promotion takes a new snapshot
+  JobScan names;   // the names of queues; null until the first promotion
+  int pauses;      // how often the call may pause for a ring in which another claim walks
   FairTurn* turn;  // in which a queue is promoted, if any
-  bool lets_join;  // without room, queues of fair levels still join their rings
+  bool lets_join;  // without places left, queues of fair levels still join their rings
   // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
   // reset.
   uint64 blocking_groups;
@@ -38,19 +38,19 @@ void close_job_scan(JobScan* scan);
 // One step of a skip scan over the parked index: finds the first queue after (slot, name).
 bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot);
 
-// The promotion leaves something to start in this queue: its mark comes back, or its turn.
-// `is_busy`: because of another transaction.
+// The promotion leaves a job to start in this queue: sets the queue mark again, or keeps the turn.
+// `is_busy`: another transaction kept the promotion from the job.
 void come_back(PromotionBudget* budget, int slot, bool is_busy);
 
-// Opens what the queue has places for: the lowest ones, but in a strict queue one that keeps its
-// place. True when a due job is left behind.
+// Opens as many parked jobs as the queue has places left: the lowest in order, or in a strict queue
+// the job that keeps its place. True when the promotion leaves a due job behind.
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget);
 
-// Opens a parked job. False when another transaction has locked or changed it.
+// Opens a parked job. False when another transaction has locked or changed the row.
 bool open_job(JobTable* table, const ItemPointerData& tid);
 
-// What a promotion would do: the ids of the jobs that it opens, and of the open ones that it parks
-// for them. It goes no further than the wanted job.
+// The forecast of a promotion: the ids of the parked jobs to open, and of the open jobs to park in
+// exchange. The forecast ends at the job `wanted`.
 struct Foresight {
   Relation job;
   Snapshot snapshot;
@@ -59,10 +59,11 @@ struct Foresight {
   ArrayBuildState* parked;
 };
 
-// As open_waiting(), without locks and changes.
+// As open_waiting(), without locks and without changes.
 void foresee_opening(Queue* queue, Foresight* foresight);
 
-// True when a promotion would open a job of a queue that has places; `due` tells of any due one.
+// True when a promotion would open a job of a queue with places left. `due`: the queue has a due
+// parked job.
 bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due);
 
 }  // namespace pulse

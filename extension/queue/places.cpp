@@ -11,7 +11,7 @@
 namespace pulse {
 namespace {
 
-// pulse.job.queue_turn of a row; kNoTurn where it is empty.
+// pulse.job.queue_turn of a row; kNoTurn where the column is NULL.
 int turn_of(TupleTableSlot* row) {
   NullableDatum turn = field_of(row, kJobQueueTurn);
   return turn.isnull ? kNoTurn : DatumGetInt16(turn.value);
@@ -63,7 +63,7 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   close_index_lookup(&jobs);
 }
 
-// The jobs that this claim has placed there before.
+// Counts the jobs of this queue that the claim has placed before.
 void add_placed(Queue* queue, const LevelCounts& counts) {
   for (int i = 0; counts.placed && i < counts.placed->count; i++) {
     PlacedJob* job = &counts.placed->job[i];
@@ -79,7 +79,8 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
   PlacedJobs* placed = counts->placed;
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
-  (void)GetCurrentTransactionId();  // by which remember_queue() tells an undone promotion
+  // by the id remember_queue() recognizes a promotion that was undone
+  (void)GetCurrentTransactionId();
   int position = placed->count++;
   JobOrder order = order_of(parked);
   for (; position > 0 && sorts_before(&order, &placed->job[position - 1]); position--)

@@ -1,4 +1,11 @@
-// The places of a queue, and the jobs that have them.
+// Queues: the places of a queue, and the jobs that use a place.
+//
+// Invariants:
+// - A queue has at most `concurrency` jobs that are open, placed or running. Only a promotion gives
+//   a place away, under the queue's advisory lock (LockKind::kQueue, exclusive), and counts under a
+//   snapshot younger than the lock.
+// - The claim that placed a job claims or opens the job before the claim ends. The placed jobs are
+//   in the claim's own memory; the queue's lock guards their places until the commit.
 #pragma once
 
 #include "access/index_lookup.hpp"
@@ -11,7 +18,7 @@ namespace pulse {
 
 struct Claim;
 
-// Values of pulse.job.queue_turn. The lower one comes first.
+// Values of pulse.job.queue_turn. The lower value comes first.
 constexpr int kClaimedTurn = 1;  // has been claimed and waits again
 constexpr int kNoTurn = PG_INT16_MAX;
 
@@ -23,64 +30,70 @@ struct OpenJob : JobOrder {
 struct Queue {
   Datum name;
   int slot;
-  int concurrency;  // or less, where its levels have less room
-  bool paused;      // or a level of it
+  int concurrency;  // The setting, or fewer where the levels of the queue have fewer places left.
+  bool paused;      // the queue or one of its levels
   bool strict;
   int taken;      // jobs that use a slot of the queue: open or running
   OpenJob* open;  // the open jobs that no claim has taken, best first
   int open_count;
   int open_capacity;
-  bool is_level_bound;    // its levels have less room than its own concurrency
+  bool is_level_bound;    // the levels have fewer places left than the queue's own concurrency
   bool is_recalled;       // `known` was remembered of an earlier promotion
-  RememberedQueue known;  // its ids are the jobs that were found to have places
+  RememberedQueue known;  // `ids` are the jobs with a place
 };
 
-// A parked job that has a place of its queue. The claim that gave the place claims the job too, or
-// opens it, before it ends: one change of the row instead of two.
+// A parked job with a place of its queue. The claim that gave the place claims or opens the job
+// before the claim ends. So the row changes once instead of twice.
 struct PlacedJob : JobOrder {
   ItemPointerData tid;
   Datum identifier;
   Datum queue_name;
   int slot;
-  bool was_met;  // by another promotion of its queue, which may have left a better job
+  // Another promotion of the queue has met the job since, and may have left a better job behind.
+  bool was_met;
 };
 constexpr int kMaxPlaced = 64;
 
-// The placed jobs of one claim, in order. Whatever counts places counts them too.
+// The placed jobs of one claim, in order. Every count of places includes these jobs.
 struct PlacedJobs {
   Claim* claim;
+  // Whether the claim may claim the job of this row.
   bool (*may_claim)(Claim* claim, TupleTableSlot* row);
   PlacedJob job[kMaxPlaced];
   int count;
 };
 
-// Places the parked job, if a claim is promoting that may have it.
+// Places the parked job, if the promoting claim may claim the job. False: the caller opens the job.
 bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot);
+// Whether the claim has placed the job with this id.
 bool is_placed(const LevelCounts& counts, int64 id);
+// How many placed jobs are within the level.
 int placed_within(const LevelCounts& counts, const Level& level);
 
-// A job has a place of the queue from now on.
+// Counts a job that uses a place of the queue from now on.
 void give_place(Queue* queue, int64 id);
 
-// The levels have been read.
+// A queue under the settings that read_levels() has read.
 Queue read_queue(Datum name, int slot, const Levels& levels);
 
-// Reads the open jobs, and leaves the queue no more places than its levels have. False when no job
-// of it may be opened.
+// Reads the open jobs, and leaves the queue no more places than the levels have left. False when no
+// job of the queue may be opened.
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts);
 
-// Whether no parked job of any order may be opened, and no level waits to hear of one.
+// Whether no parked job of any order may be opened, and no level waits for such news.
 bool is_full(const Queue& queue);
 
-// Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
+// Whether the parked job may be opened: where all places are taken, in exchange for a worse open
+// job.
 bool may_open(const Queue& queue, const OrderedScan& parked);
 
-// In a strict queue: finds the parked job that starts before all others, and puts it into `row`.
-// The caller closes the lookup in either case.
+// In a strict queue: finds the parked job that starts before all other jobs, and puts the job into
+// the lookup's `row`. The caller closes the lookup in either case.
 bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot);
 
-// Whether that job may be opened: where the place is taken, in place of an open job.
+// Whether the job of find_turn() may be opened: where the place is taken, in exchange for an open
+// job.
 bool may_open_turn(const Queue& queue, TupleTableSlot* row);
 
 // Whether a level alone keeps the queue from more places.

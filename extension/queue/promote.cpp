@@ -20,12 +20,12 @@ namespace pulse {
 namespace {
 
 constexpr int kFallenDueAtOnce = 1000;
-// A promotion that reads more pages remembers what it found.
+// A promotion that reads more pages remembers the places and the front of the queue.
 constexpr int kManyPages = 64;
 constexpr int kQueuesOfOneLook = 1000;
-// Marks that a call takes where it lets queues join their rings.
+// How many marks a call takes while queues only join their rings.
 constexpr int kMaxJoins = 256;
-// A walk of another claim takes some milliseconds, unless its process is stopped.
+// Another claim walks a ring for some milliseconds, unless the claim's process is stopped.
 constexpr int kMaxPauses = 5;
 
 void renew_table(PromotionBudget* budget) {
@@ -35,7 +35,8 @@ void renew_table(PromotionBudget* budget) {
     open_job_table(&budget->table);
 }
 
-// The locks precede the snapshot, so the snapshot shows every promotion committed before.
+// The promotion takes the locks before the snapshot, so the snapshot shows every promotion that
+// committed before.
 bool lock_queue(PromotionBudget* budget, int slot, Levels* levels) {
   FairTurn* turn = budget->turn;
   if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
@@ -50,7 +51,7 @@ bool lock_queue(PromotionBudget* budget, int slot, Levels* levels) {
   return true;
 }
 
-// Opens what there are places for. `generation` precedes the snapshot.
+// Opens jobs for the places left of the queue. `generation` precedes the snapshot.
 void promote_locked(Datum name, int slot, uint64 generation, Levels* levels,
                     PromotionBudget* budget) {
   JobTable* table = &budget->table;
@@ -78,7 +79,8 @@ void promote_locked(Datum name, int slot, uint64 generation, Levels* levels,
   }
 }
 
-// Where nothing changes no lock stays, so that one transaction may look at any number of queues.
+// Promotes one queue. A promotion that changes nothing keeps no lock, so that one transaction may
+// check any number of queues.
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
   if (!budget->turn && join_known_ring(levels, slot)) return;
@@ -90,7 +92,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
     budget->met_lock = true;
     return;
   }
-  // In a turn the queue may open no more than is left of it.
+  // In a turn the queue may open no more jobs than are left of the turn.
   int room = budget->room;
   int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
   budget->room -= beyond_turn;
@@ -105,7 +107,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
     note_promoted(levels.level[levels.count - 1].hash);
 }
 
-// True when promotion would change something, judged without the queue's lock.
+// True when a promotion would change the queue, judged without the queue's lock.
 bool wants_promotion(const JobScan& scan, Datum name, int slot, LevelCounts* counts) {
   Levels levels = levels_of(name);
   read_levels(&levels, scan.snapshot);
@@ -133,7 +135,8 @@ void mark_all_parents(DatabaseState* database) {
   close_job_scan(&waits);
 }
 
-// Lets jobs go, or ends them, whose parents have ended: sql/wait_for_parents.sql decides.
+// Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
+// in sql/wait_for_parents.sql decides.
 void settle_waits(int slot, PromotionBudget* budget) {
   static SavedPlan query = {"SELECT pulse_internal.settle_waits($1)", 1, {INT4OID}, nullptr};
   NullableDatum argument = {Int32GetDatum(slot), false};
@@ -142,7 +145,8 @@ void settle_waits(int slot, PromotionBudget* budget) {
   budget->more = true;
 }
 
-// Opened once for all slots: names are read from entries, whatever the snapshot shows.
+// One scan serves all queue slots: the names come from index entries, whatever rows the snapshot
+// shows.
 IndexLookup* names_of_queues(PromotionBudget* budget) {
   if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
   return &budget->names.rows;
@@ -167,8 +171,8 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   }
 }
 
-// Marks the queue if promotion would change something; without shared memory, promotes it. True in
-// either case.
+// Marks the queue if a promotion would change the queue. Without shared memory, promotes the queue
+// at once. True in either case.
 bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot,
                         LevelCounts* counts) {
   if (!wants_promotion(scan, name, slot, counts)) return false;
@@ -185,7 +189,8 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
   return true;
 }
 
-// Promotes in turn what waits for a level in which a place came free, until it blocks one again.
+// Promotes in turn the queues that wait for a level with a freed place, until the level blocks a
+// queue again.
 void promote_waiting(int group, PromotionBudget* budget, int* looks) {
   WaitWalk walk = begin_wait_walk(group);
   int slot;
@@ -204,7 +209,8 @@ void promote_waiting(int group, PromotionBudget* budget, int* looks) {
   end_wait_walk(group);
 }
 
-// Each ring once; the first one is another at each call, so that none takes all the room.
+// Walks each ring once. Each call begins with a different ring, so that no ring takes all the
+// places left.
 void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;
   first++;
@@ -212,8 +218,8 @@ void promote_in_turns(PromotionBudget* budget) {
     take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_queue);
 }
 
-// How much of the room is kept for fair levels while other queues have marks. Of one job it is all
-// or nothing, by turns.
+// How many of the places left are kept for fair levels while other queues have marks. If only one
+// job may be opened, every second call keeps the place for fair levels.
 int room_of_rings(int room) {
   static bool is_odd = false;
   is_odd = !is_odd;
@@ -253,7 +259,7 @@ Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs
   int group;
   for (int left = max_marks; left > 0 && budget.room > 0 && take_freed_level(&group);)
     promote_waiting(group, &budget, &left);
-  // Queues that have just become able to start something join their rings before any turn.
+  // Queues that have just got a job to start join their rings before any turn.
   budget.lets_join = kept > 0;
   promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
   budget.lets_join = false;
@@ -282,7 +288,7 @@ void mark_fallen_due() {
   while (next_row(&scan.rows)) {
     CHECK_FOR_INTERRUPTS();
     TimestampTz run_at = DatumGetTimestampTz(value_of(scan.rows.row, kJobRunAt));
-    // At the limit the rest is left to the next scan, which is due at once.
+    // At the limit the remaining rows are left to the next scan, which is due at once.
     if (run_at > now || (marked >= kFallenDueAtOnce && run_at > fallen_due.seen_until)) {
       lower_due(&database->parked_due, run_at);
       break;
@@ -296,7 +302,7 @@ void mark_fallen_due() {
 }
 
 Promotion continue_first_look() {
-  // Of several claims one looks at a time: they would all look at the same queues.
+  // One claim at a time checks: two claims would check the same queues.
   if (!try_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock)) return {false, true};
   reconcile_queues(kQueuesOfOneLook);
   release_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock);
@@ -324,7 +330,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     CHECK_FOR_INTERRUPTS();
     bool is_over = (max_count > 0 && checked_count >= max_count) || GetCurrentTimestamp() >= ends;
     if (!database) is_over = marked >= kQueuesOfOneLook;
-    // The next call begins with a whole slot, so a call ends between two.
+    // The next call begins with a whole queue slot, so a call ends between two queue slots.
     if (is_bounded && slot != last_slot && is_over) break;
     last_slot = slot;
     if (!next_queue(&parked.rows, &slot, &name, false)) {

@@ -1,5 +1,5 @@
 // Promotion: the only code that opens a job of a named queue. docs/design/queues.md explains
-// queues, docs/design/limits.md their levels, docs/design/fairness.md the turns of their members.
+// queues, docs/design/limits.md the levels of queues, docs/design/fairness.md the turns of members.
 #pragma once
 
 #include "queue/rate.hpp"
@@ -9,27 +9,28 @@ namespace pulse {
 
 struct PlacedJobs;
 
-// What promote_marked() left undone.
+// The work that promote_marked() left undone.
 struct Promotion {
   bool more;  // marks remain, or a queue has more jobs to open than `room` allowed
-  bool busy;  // another transaction is promoting a queue: its mark was set again
+  bool busy;  // Another transaction is promoting a queue: the mark of the queue was set again.
 };
 
-// Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
-// are taken. The caller passes `known` to store_looks() after its last claim, which writes the
-// spent tokens.
+// Takes queue marks and promotes the queues of each mark, until `room` jobs are opened or
+// `max_marks` marks are taken. After its last claim the caller passes `known` to store_looks(),
+// which writes the spent tokens.
 Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();
 
-// After a start nothing is known of queues. Checks the next thousand, and at first marks all
-// parents that jobs wait for. `more`: the next claim goes on; `busy`: another claim is checking.
+// Continues the check of all queues after a start, when shared memory has no queue marks. Checks
+// the next thousand queues, and at first marks all parents that jobs wait for. `more`: the next
+// claim goes on; `busy`: another claim is checking.
 Promotion continue_first_look();
 
-// Checks queues with parked jobs and marks those with a free slot. It covers crashes, COMMIT
-// PREPARED and missing shared memory. It checks `max_count` queues (0: all) until `ends`; a bounded
-// call goes on where the last one ended. Returns the number of marked queues.
+// Checks queues with parked jobs, and marks each queue with a free place. The check covers crashes,
+// COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0: all) until `ends`; a
+// bounded call goes on where the call before ended. Returns the number of marked queues.
 int reconcile_queues(int max_count, TimestampTz ends = DT_NOEND);
 
 }  // namespace pulse

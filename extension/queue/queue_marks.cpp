@@ -9,7 +9,7 @@
 namespace pulse {
 namespace {
 
-// The checks that this transaction made; an undone check must be repeated.
+// The checks of this transaction. An undone check must be repeated.
 struct QueueChecks {
   bool any;
   uint64 seen_before;
@@ -34,7 +34,7 @@ void mark_queue(DatabaseState* database, int slot) {
 bool begin_queue_check(DatabaseState* database) {
   uint32 stage = pg_atomic_read_u32(&database->first_look);
   if (stage == kLookEnded) return false;
-  // If the check is undone, a scan of all due jobs replaces it.
+  // If the first check is undone, a scan of all due jobs replaces the check.
   record_check(0);
   if (stage == kLookBegun) return false;
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
@@ -45,7 +45,7 @@ bool begin_queue_check(DatabaseState* database) {
 }
 
 void end_first_look(DatabaseState* database) {
-  uint32 begun = kLookBegun;  // a commit may have asked for another one since
+  uint32 begun = kLookBegun;  // a commit may have asked for another first check since
   pg_atomic_compare_exchange_u32(&database->first_look, &begun, kLookEnded);
 }
 
@@ -61,8 +61,8 @@ FallenDueScan begin_fallen_due_scan(DatabaseState* database) {
 void end_fallen_due_scan(DatabaseState* database, const FallenDueScan& scan) {
   // A session under pulse.clock_offset sees the future, which must not count for other sessions.
   auto seen = static_cast<uint64>(Min(scan.seen_until, GetCurrentTimestamp()));
-  // If another session has changed parked_seen, forward or back after an undone check, its value
-  // stands.
+  // If another session has changed parked_seen, the other session's value stands: forward, or back
+  // after an undone check.
   uint64 known = scan.seen_before;
   pg_atomic_compare_exchange_u64(&database->parked_seen, &known, seen);
 }
@@ -72,7 +72,7 @@ void end_queue_checks(bool is_committed) {
   if (checks.any && !is_committed && database) {
     auto seen = static_cast<TimestampTz>(checks.seen_before);
     lower_due(&database->parked_seen, seen);
-    // The next scan of due parked jobs finds their queues, so first_look stays.
+    // The next scan of due parked jobs finds the queues, so first_look stays.
     if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) signal_waiters();
   }
   checks = {};
@@ -80,8 +80,8 @@ void end_queue_checks(bool is_committed) {
 
 }  // namespace pulse
 
-// pulse_internal.keep_queue_looks(): the queue checks of this transaction count even if it is
-// rolled back.
+// pulse_internal.keep_queue_looks(): the queue checks of this transaction count even after a
+// rollback.
 PULSE_FUNCTION(pulse_keep_queue_looks) {
   pulse::end_queue_checks(true);
   PG_RETURN_VOID();
@@ -99,7 +99,8 @@ PULSE_FUNCTION(pulse_await_slot) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.settled_until(slot, parent_id, child_id)
+// pulse_internal.settled_until(slot, parent_id, child_id): notes where the check of a parent slot
+// stopped, or returns and forgets the noted place.
 PULSE_FUNCTION(pulse_settled_until) {
   static int known_slot = -1;
   static Datum known[2];
@@ -137,7 +138,8 @@ PULSE_FUNCTION(pulse_is_parent_marked) {
   PG_RETURN_BOOL((pg_atomic_read_u64(&database->marks[mark / 64]) >> (mark % 64)) & 1);
 }
 
-// pulse_internal.next_look_at_waits(next): where the next sweep goes on, which this call sets.
+// pulse_internal.next_look_at_waits(next): returns the parent slot at which the next sweep goes on,
+// and sets the slot to `next`.
 PULSE_FUNCTION(pulse_next_look_at_waits) {
   pulse::DatabaseState* database = pulse::this_database();
   auto next = static_cast<uint32>(PG_GETARG_INT32(0));

@@ -1,21 +1,28 @@
-// Shared memory about queues: the queue marks, parked_seen and first_look of DatabaseState. A
-// mark says that a queue may have something to promote.
+// Queue marks: a mark says that a queue may have a job to promote. Owns `parked_seen` and
+// `first_look` of DatabaseState, and sets `marks`.
+//
+// Invariants:
+// - All three are atomics.
+// - Every parked job due before `parked_seen` has marked its queue, unless the check of all queues
+//   after a start is still to come.
+// - The undo of a check moves `parked_seen` back to the value before the check.
 #pragma once
 
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 
-// True until sessions have checked all queues since this database took its place in shared memory.
+// True until sessions have checked all queues since this database took its database slot.
 bool is_first_look_due();
 
+// Sets the mark of a queue slot.
 void mark_queue(DatabaseState* database, int slot);
 
-// The caller is about to check queues. As long as the first look lasts, it covers every job that
-// was due when it began. True for the call that begins it.
+// The caller is about to check queues. As long as the first check lasts, the first check covers
+// every job due when the first check began. True for the call that begins the first check.
 bool begin_queue_check(DatabaseState* database);
 
-// The checks since the first look began have come to the last queue.
+// Ends the first check, which has come to the last queue.
 void end_first_look(DatabaseState* database);
 
 // A scan of the parked jobs that became due.
@@ -26,8 +33,8 @@ struct FallenDueScan {
 FallenDueScan begin_fallen_due_scan(DatabaseState* database);
 void end_fallen_due_scan(DatabaseState* database, const FallenDueScan& scan);
 
-// Called at the end of a transaction and when a savepoint is rolled back. If not committed, the
-// checks of this transaction are to be repeated. Cannot fail.
+// Ends the checks of this transaction. Called at the end of a transaction and when a savepoint is
+// rolled back. If not committed, the checks of this transaction are to be repeated. Cannot fail.
 void end_queue_checks(bool is_committed);
 
 }  // namespace pulse

@@ -16,10 +16,10 @@ int64 time_of(const Rate& rate, int64 tokens) {
   return static_cast<int64>((time + rate.rate - 1) / rate.rate);
 }
 
-// Charges as if claimed now. A claim costs one token, though its time is rounded up.
+// Charges as if claimed now. A claim costs one token, though the time of a token is rounded up.
 void charge(const Rate& rate, RateLook* look, int64 claims) {
   look->now = live_now_us();
-  // A clock that was set back, or a smaller burst, leaves the level dry at most.
+  // After a clock was set back, or the burst was lowered, the level is dry at most.
   int64 dry = look->now + time_of(rate, rate.burst);
   look->is_new = claims > 0 || look->full > dry;
   look->full = Max(Min(look->full, dry), look->now);
@@ -52,7 +52,7 @@ void store_look(Datum level, const RateLook& look, int64 credit) {
   close_job_table(&table);
 }
 
-// How many tokens may be set aside after this look: none where the rate is close to binding.
+// How many tokens a reading may set aside: none where the rate is close to binding.
 int64 spare_tokens(const Rate& rate, const RateLook& look) {
   constexpr int64 kFewTokens = 1000;
   constexpr int kSpareShare = 4;
@@ -90,7 +90,7 @@ Rate rate_of(TupleTableSlot* row) {
           per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
 }
 
-// The lock of the table is that of a later change, as in open_job_scan().
+// Locks the table in the mode that a later change needs, as open_job_scan() does.
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit) {
   RateLook look = {};
   look.is_made = true;
@@ -100,7 +100,8 @@ RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 op
     look.open = DatumGetInt64(value_of(row, kRateOpened));
   });
   table_close(table, NoLock);
-  // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
+  // The clock is read after the snapshot that showed the open jobs, so no claim among the charged
+  // jobs is later than the clock.
   charge(rate, &look, Max(look.open - open - credit, 0));
   look.is_new |= credit > 0;
   look.open = open;

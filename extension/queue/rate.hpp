@@ -1,6 +1,7 @@
-// Rates of levels: how many jobs of a level may be claimed in a time of the liveness clock. A level
-// has at most `burst` tokens, and gets a token each per/rate. A promotion opens no more jobs than
-// there are tokens, and charges those that have left the open ones since the last look.
+// Rates: how many jobs of a level may be claimed in a time of the liveness clock. Owns the rows of
+// pulse.queue_rate. A level has at most `burst` tokens, and gets a new token each per/rate. A
+// promotion opens no more jobs than the level has tokens. A reading charges a token for each job
+// that was open at the reading before and is open no longer.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,54 +9,58 @@
 namespace pulse {
 
 struct Rate {
-  int rate;  // 0: none
+  int rate;  // 0: no rate
   int burst;
   int64 per_us;
 };
 
-// The rate that a row of pulse.queue sets.
+// The rate in a row of pulse.queue.
 Rate rate_of(TupleTableSlot* row);
 
-// What a promotion finds while it holds the level's lock.
+// A reading of a level's tokens, by a promotion that holds the level's lock.
 struct RateLook {
   bool is_made;
   int64 now;       // the liveness clock
   int64 full;      // when the level has all tokens again if no job is claimed
-  int64 open;      // jobs that are open and that no claim has taken
-  int64 tokens;    // the open ones use one each
-  bool is_new;     // it differs from what is stored
-  bool is_credit;  // no look was needed: these tokens were taken from the level's credit
+  int64 open;      // jobs that are open and not claimed
+  int64 tokens;    // each open job needs one of these tokens
+  bool is_new;     // differs from the stored row
+  bool is_credit;  // the tokens were taken from the level's credit, without a reading
 };
 
-// What a call has found of a level. It stays right while the lock of the level is held, but for
-// places that came free. What looks find is stored once, however many queues were promoted.
+// The counts of one level, as known to one call. The counts stay right as long as the call holds
+// the level's lock, except for places that came free. Each reading is stored once, however many
+// queues the call promotes.
 struct KnownLevel {
   KnownLevel* next;
   uint64 hash;  // 0: the lock was given back
   Datum name;
   Rate rate;
   RateLook look;
-  int64 claimed;    // by this claim since
-  bool is_changed;  // the look, and not stored yet
+  int64 claimed;    // jobs that this call has claimed since the reading
+  bool is_changed;  // the reading is not stored yet
   bool is_counted;
-  uint64 frees;  // how often places came free in its group, before its jobs were counted
-  int64 taken;   // at least as many jobs as are open or running
+  // how often the level's group had counted freed places, before the level's jobs were counted
+  uint64 frees;
+  int64 taken;  // at least as many jobs as are open or running
 };
 
-// NULL when nothing is known of it.
+// NULL when the call has counted nothing of the level.
 KnownLevel* known_level(KnownLevel* known, uint64 hash);
 
-// What is known of this level, if anything, is stored and not used again.
+// Stores the counts of this level, if any, and drops the counts, because the lock goes back.
 void forget_level(KnownLevel* known, uint64 hash);
 
-// Charges a claimed job of this queue to its levels with looks. False when one of these level
-// groups has another level: the next promotion there charges it.
+// Charges a claimed job of this queue to the levels with a reading. False when another level of one
+// of the groups has a rate: the next promotion there charges the job.
 bool charge_claim(KnownLevel* known, const text* queue_name, uint64 rated_groups);
 
-// Stores all looks, with what was claimed since. Each call that promotes ends with it.
+// Stores all readings, with the jobs claimed since. Each call that promotes ends with
+// store_looks().
 void store_looks(KnownLevel* known);
 
-// Charges as if claimed now what is neither among the open jobs nor among the credit.
+// Reads the tokens of a level. Charges as if claimed now each token that neither an open job nor
+// the credit accounts for.
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.

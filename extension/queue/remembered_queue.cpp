@@ -12,14 +12,16 @@ namespace pulse {
 namespace {
 
 constexpr int kQueuesPerBucket = 2;
-// A promotion that passes all dead entries takes at most a fiftieth of the time between two.
+// A promotion that passes all dead entries takes at most a fiftieth of the time between two such
+// promotions.
 constexpr int64 kPassShare = 50;
 constexpr int64 kMinExpiryUs = 1000000;
 constexpr int64 kMaxExpiryUs = 60000000;
 
+// Queues share a bucket by a hash of the queue slot. `lock` guards both other fields.
 struct Bucket {
   slock_t lock;
-  uint64 generation;  // number of commits that parked a job of it
+  uint64 generation;  // number of commits that parked a job of a queue in this bucket
   RememberedQueue queue[kQueuesPerBucket];
 };
 
@@ -36,7 +38,7 @@ Bucket* bucket_of_slot(int slot) {
 }
 
 bool is_too_old(const RememberedQueue& queue, TimestampTz now) {
-  // A time far ahead is one of a clock that was turned back since.
+  // A time far ahead comes from a clock that was turned back since.
   return queue.expires <= now || queue.expires - now > kMaxExpiryUs;
 }
 
@@ -52,7 +54,7 @@ void lower_front(RememberedQueue* queue, const ParkedKey& key) {
   if (sorts_before(&parked, &queue->front)) queue->front = parked;
 }
 
-// The place of the queue, else one that is free or expires first.
+// The entry of the queue, else an entry that is free or expires first.
 RememberedQueue* place_for(Bucket* bucket, uint64 queue) {
   RememberedQueue* place = bucket->queue;
   for (RememberedQueue& known : bucket->queue) {

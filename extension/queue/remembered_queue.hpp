@@ -1,15 +1,17 @@
-// What promotions remember of queues whose dead entries an old snapshot keeps: the jobs that have
-// the queue's places, and where its parked jobs begin. Without it each promotion passes all dead
-// entries again.
+// Remembered queues: owns the memory of promotions about queues with many dead entries, which an
+// old snapshot keeps in the index. Remembered are the jobs with a place of the queue, and where the
+// queue's parked jobs begin. Without this memory each promotion passes all dead entries again.
 //
-// Promotions remember under the queue's lock, after their snapshot. Only a promotion gives a job a
-// place, so all jobs that have one later are among the remembered ones, unless that promotion is
-// undone. A commit that parks a job lowers the front of its queue, after it is visible. A promotion
-// may have missed such a commit, so it remembers nothing if there was one since its snapshot.
-//
-// Some rows are parked or opened without such a commit: rows written by hand, rows of a prepared
-// transaction of which no notes are left (prepared_notes.hpp). So what is remembered expires, and
-// reconciling forgets it.
+// Invariants:
+// - Promotions write under the queue's advisory lock (LockKind::kQueue) and the spinlock of the
+//   bucket, after their snapshot. Only a promotion gives a job a place. So every job with a place
+//   is among the remembered jobs, unless the promotion is undone.
+// - No parked job sorts before `front`. A commit that parks a job lowers the front of the job's
+//   queue, after the commit is visible. A promotion may have missed such a commit, so a promotion
+//   remembers nothing if the generation moved since its snapshot.
+// - Some rows are parked or opened without such a commit: rows written by hand, and rows of a
+//   prepared transaction without notes (prepared_notes.hpp). So a memory expires, and reconciling
+//   forgets the queue.
 #pragma once
 
 #include "access/ordered_scan.hpp"
@@ -20,36 +22,41 @@ namespace pulse {
 
 constexpr int kRememberedPlaces = 32;
 
+// Guard: the lock of the bucket (Bucket::lock).
 struct RememberedQueue {
   uint64 queue;          // hash that identifies the queue in this job table; 0: none
-  TransactionId writer;  // it must have committed; invalid: none had to
+  TransactionId writer;  // must have committed; invalid: no transaction must have
   TimestampTz expires;
-  JobOrder front;  // no parked job of the queue sorts before it
+  JobOrder front;  // no parked job of the queue sorts before the front
   int count;
-  int64 ids[kRememberedPlaces];  // every job that has a place is among them
+  int64 ids[kRememberedPlaces];  // every job with a place is among these ids
 };
 
-// Shared memory for that many databases; only in a server that preloads the library.
+// Size of the memory of so many databases, in bytes. Only a server that preloads the library
+// remembers.
 Size remembered_queues_size(int databases);
 void create_remembered_queues(int databases);
 
-// Forgets the queues of a slot that another database takes over.
+// Forgets the queues of a database slot that another database takes over.
 void reset_remembered_queues(int database);
 
-// Counts the commits that parked jobs of such queues; call it before the snapshot is taken.
+// The number of commits that parked jobs of queues in this bucket. Call this function before taking
+// the snapshot.
 uint64 remembered_generation(int slot);
 
 // A hash that identifies the queue or level in this job table.
 uint64 queue_identity(Datum name);
 
-// False when nothing is remembered that holds for this transaction. Requires the queue's lock.
+// False when no memory of the queue holds for this transaction. Requires the queue's lock.
 bool recall_queue(Datum name, int slot, RememberedQueue* found);
 
-// Requires the queue's lock. `started`: when a promotion began that had recalled nothing; 0: it had
-// recalled the queue. `generation` precedes its snapshot.
+// Writes the memory of a queue. Requires the queue's lock. `started`: when the promotion began, if
+// the promotion had no memory of the queue to start from; else 0. `generation` precedes the
+// promotion's snapshot.
 void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started,
                     RememberedQueue queue);
 
+// Drops the memory of a queue.
 void forget_queue(Datum name, int slot);
 
 // Lowers the fronts of this database to the jobs that a commit has parked. Cannot fail.
