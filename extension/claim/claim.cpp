@@ -1,6 +1,6 @@
-// pulse.claim: hands out the best due jobs. One cursor per task walks the claim index; the claim
-// merges them by (priority, run_at, id). It locks each row without waiting, updates and returns it.
-// It uses no planner, so wrong statistics cannot make it slow.
+// pulse.claim: hands out the best due jobs. A cursor per task walks the claim index; the claim
+// merges the cursors by (priority, run_at, id). The claim locks each row without waiting, updates
+// the row and returns the row. No planner takes part, so wrong statistics cannot make a claim slow.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -54,7 +54,8 @@ bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
   return found;
 }
 
-// A job may wait at its worker when it has no queue and this is not its last attempt.
+// A job may wait at its worker when the job has no queue and has a further attempt after this
+// attempt.
 bool may_be_prefetched(TupleTableSlot* row) {
   return slot_attisnull(row, kJobQueueName) &&
          int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
@@ -70,16 +71,16 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
-// Three kinds of jobs are not claimed in place. The indexes on keys tell running jobs from waiting
-// ones, that of jobs which may expire has no running one, and a job with crashes may run isolated,
-// so it is indexed from the start.
+// Three kinds of jobs are not claimed in place. A job with a key: the indexes on keys tell running
+// jobs from waiting jobs. A job with start_by: the index of jobs that may expire has no running
+// job. A job with crashes: the job may run isolated, so the index has the job from the start.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
   return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0 &&
          !has_start_by(row) && DatumGetObjectId(value_of(row, kJobState)) == catalog()->state_ready;
 }
 
-// False when the claim leaves the job to other claims. At a job that must start the claim ends:
-// what it prefetched beyond would start first (P8).
+// False when the claim leaves the job to other claims. The claim ends at a job that must start:
+// jobs prefetched beyond would start before this job (P8).
 bool consider(Claim* claim, TaskCursor* cursor) {
   Fit fit = fit_of_row(claim, cursor, 0);
   if (fit == Fit::kIsolated) consider_poison_suspect(claim, cursor);
@@ -98,27 +99,29 @@ bool serves(const ClaimingWorker& worker, Datum identifier) {
   return false;
 }
 
-// Whether a parked job may be placed. A poison suspect or a job with start_by is opened instead, so
-// that claims can isolate the suspect and sweeps can expire the job.
+// Whether a parked job may be placed. Promotion opens a poison suspect or a job with start_by
+// instead, so that claims can isolate the suspect and sweeps can expire the job.
 bool may_place(Claim* claim, TupleTableSlot* row) {
   return int2_of(row, kJobCrashes) == 0 && !has_start_by(row) &&
          serves(claim->worker, value_of(row, kJobIdentifier)) && !has_forbidden_flag(claim, row);
 }
 
-// Another transaction has locked the job meanwhile: its queue and its levels have the place again.
+// Another transaction has locked the job meanwhile, so the job's queue and levels get the place
+// back.
 void lose_place(const PlacedJob& job) {
   forget_queue(job.queue_name, job.slot);
   note_place_freed(place_in_queue(DatumGetTextPP(job.queue_name)));
 }
 
-// Hands out the current job of the cursor, or leaves it to other claims.
+// Hands out the current job of the cursor, or leaves the job to other claims.
 void use_row(Claim* claim, TaskCursor* cursor) {
   if (skip_claimed(claim, cursor) || take_range(claim, cursor)) return;
   if (!consider(claim, cursor)) leave_row(&cursor->scan);
   cursor->due = next_due(&cursor->scan);
 }
 
-// Hands out the first placed job. At one that cannot start the claim ends, as in consider().
+// Hands out the first placed job. The claim ends at a placed job that cannot start, as in
+// consider().
 void use_placed(Claim* claim) {
   claim->closed = claim->claimed >= claim->start_jobs;
   if (claim->closed) return;
@@ -152,7 +155,7 @@ void hand_out(Claim* claim) {
     if (!cursor->due) close_cursor(claim, cursor);
   }
   close_cursors(claim);
-  // This worker may be busy from here on; the waiter that wakes looks at the other names.
+  // This worker may be busy from here on; the waiter that wakes reads the other names.
   if (claim->leaves_names && claim->claimed > 0 && was_woken()) note_more(0);
 }
 
@@ -208,8 +211,8 @@ Promotion promote_for(Claim* claim) {
   return {left.more || look.more, left.busy || look.busy};
 }
 
-// Tells what prepared transactions would have told that have ended since. Runs before the
-// promotions and the snapshot of the claim, which see their jobs.
+// Publishes the notes of prepared transactions that have ended since. Runs before the promotions
+// and the snapshot of the claim, which then see the jobs of these transactions.
 void publish_prepared() {
   PreparedNotes notes;
   while (DatabaseState* database = take_notes_of_ended(&notes) ? this_database() : nullptr) {
@@ -219,7 +222,8 @@ void publish_prepared() {
   }
 }
 
-// Runs before the snapshot: a job that lowers a mark later may be invisible to this claim.
+// Runs before the snapshot: a job that lowers a low-water mark later may be invisible to this
+// claim.
 void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
   claim->marks = database ? mark_bucket(slot_of_database(database), 0) : nullptr;
@@ -228,7 +232,7 @@ void remember_marks(Claim* claim) {
       claim->mark_generation[bit] = mark_generation(claim->marks + bit);
 }
 
-// The claim terms: the tasks of the claim and its forbidden flags.
+// A hash of the claim's terms: the tasks of the claim and its forbidden flags.
 uint64 wake_group_of(const Claim* claim) {
   uint64 wake_group = claim->worker.wake_group;
   for (int i = 0; i < claim->forbidden_count; i++)
@@ -333,8 +337,8 @@ PULSE_FUNCTION(pulse_claim) {
   return static_cast<Datum>(0);
 }
 
-// pulse_internal.require_claims(): raises PU008 while claims are off, and in a copy before its
-// adoption.
+// pulse_internal.require_claims(): raises PU008 while claims are off, and in a copy before the
+// copy's adoption.
 PULSE_FUNCTION(pulse_require_claims) {
   pulse::require_claims_on();
   PG_RETURN_BOOL(true);

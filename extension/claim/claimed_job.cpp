@@ -17,7 +17,8 @@
 namespace pulse {
 namespace {
 
-// The source of each column of a claimed job: a column of pulse.job, or a setting of its task.
+// The source of each column of a claimed job: a column of pulse.job, or a setting of the job's
+// task.
 enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
 
 constexpr int kSources[kClaimedColumns] = {
@@ -35,8 +36,8 @@ NullableDatum task_value(const TaskSettings& task, int which) {
   }
 }
 
-// A claim of a job within a rated level takes a token of it. The claim charges it itself if it has
-// promoted jobs there, else the next promotion does.
+// A claim of a job within a level with a rate takes a token of the level. The claim charges the
+// token if the claim has promoted jobs in this level; else the next promotion charges the token.
 void note_claimed_place(TupleTableSlot* row, KnownLevel* known) {
   DatabaseState* database = this_database();
   uint64 rated = database ? pg_atomic_read_u64(&database->rated_levels) : 0;
@@ -45,7 +46,8 @@ void note_claimed_place(TupleTableSlot* row, KnownLevel* known) {
   QueuePlace place = place_in_queue(name);
   if (!(place.level_groups & rated)) return;
   bool is_charged = charge_claim(known, name, rated);
-  // A dry level that open jobs filled can tell only now when it has a token again.
+  // Where open jobs had filled a dry level, a promotion can tell only now when the level has a
+  // token again.
   uint64 waiting = pg_atomic_read_u64(&database->waiting_levels);
   if (!is_charged || (place.level_groups & waiting)) note_place_freed(place);
 }
@@ -107,14 +109,14 @@ void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& t
 
 }  // namespace pulse
 
-// pulse_internal.take_job(job, worker_id): the caller has locked the job.
+// pulse_internal.take_job(job, worker_id): claims a job that the caller has locked.
 PULSE_FUNCTION(pulse_take_job) {
   pulse::RowValue job;
   pulse::read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");
   PG_RETURN_DATUM(pulse::claim_by_id(DatumGetInt64(job.value(pulse::kJobId)), PG_GETARG_INT64(1)));
 }
 
-// pulse_internal.as_claimed(job)
+// pulse_internal.as_claimed(job): the row that the worker gets.
 PULSE_FUNCTION(pulse_as_claimed) {
   pulse::RowValue job;
   pulse::read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");

@@ -1,5 +1,6 @@
-// One claimed job: the changes that a claim makes to its row, and the row that the worker gets.
-// Both claim(), which takes due jobs, and claim_job(), which takes one by its id, use this file.
+// Claiming: the changes that a claim makes to the row of one job, and the row that the worker gets.
+// Two callers use this file: claim(), which takes due jobs, and claim_job(), which takes a job by
+// its id.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -19,18 +20,19 @@ struct ClaimStamp {
   int64 live_now;
 };
 
-// Claims the row that was locked last for the worker of the stamp, and puts it into `changed`.
+// Claims the last locked row of the table for the worker of the stamp, and puts the new row into
+// `changed`.
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place,
                       KnownLevel* known);
 
 // The number of columns of pulse.claimed_job.
 constexpr int kClaimedColumns = 23;
 
-// Those of 0.1.0, whose rows of pulse.job end before kJobScheduledFor.
+// The number of columns in 0.1.0, whose rows of pulse.job end before kJobScheduledFor.
 constexpr int kClaimedColumnsIn010 = 20;
 
 // Fills the columns of pulse.claimed_job from the values of a row of pulse.job, in the order of
-// JobColumn. It reads no column after claimed_from().
+// JobColumn. read_claimed() reads no column after claimed_from().
 inline int claimed_from() { return catalog()->has_index_lanes ? kJobTraceparent : kJobCreatedAt; }
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls);

@@ -16,15 +16,16 @@
 namespace pulse {
 namespace {
 
-// The tasks of the worker that claimed last in this session. They never change after registration.
+// The tasks of the worker that claimed last in this session. The tasks of a worker never change
+// after registration.
 struct KnownTasks {
-  int64 worker_id;  // 0: none is known
+  int64 worker_id;  // 0: no worker is known
   Oid job;          // the oid of pulse.job, which tells installations apart
   ArrayType* tasks;
 };
 KnownTasks known_tasks;
 
-// Calls use(row) with the row of this id. False when there is none.
+// Calls use(row) with the row of this id. False when the table has no such row.
 template <typename Use>
 bool with_row(Oid table_oid, Oid Catalog::*key_index, int64 id, Snapshot snapshot, Use use) {
   Relation table = table_open(table_oid, AccessShareLock);

@@ -5,6 +5,7 @@
 namespace pulse {
 namespace {
 
+// `lock` guards both other fields.
 struct Slot {
   slock_t lock;
   TransactionId xid;
@@ -56,7 +57,8 @@ ClaimInProgress claim_of_transaction(TransactionId xid) {
 void withdraw_claims() {
   for (int i = 0; slots && i < kSlots; i++) {
     Slot* slot = &slots[i];
-    // Only this backend writes an xid of its own transaction, so the slot keeps it or gets another.
+    // Read without the lock: only this backend writes an id of its own transaction, so the entry
+    // either keeps the id or gets the id of another backend.
     TransactionId xid = slot->xid;
     if (!TransactionIdIsCurrentTransactionId(xid)) continue;
     SpinLockAcquire(&slot->lock);

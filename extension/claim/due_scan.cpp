@@ -8,11 +8,11 @@
 namespace pulse {
 namespace {
 
-// Maximum number of index entries that one claim checks below an expired mark.
+// Maximum number of index entries that one claim checks below an expired low-water mark.
 constexpr int kMaxChecked = 1000;
 constexpr int64 kFewPages = 8;
 
-// The last priority that the scan reads before the next one with a known mark.
+// The last priority that the scan reads before the next priority with a known low-water mark.
 int16 last_priority(const DueScan* scan) {
   bool ends = scan->next_known < scan->known_count;
   return ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX;
@@ -56,8 +56,8 @@ void jump(DueScan* scan, int16 priority, OrderKey key) {
   rescan_from(scan, {priority, key.run_at, key.id}, last_priority(scan));
 }
 
-// False in a transaction that made jobs ready: they may lie below the mark, invisible to other
-// claims.
+// False in a transaction that made jobs ready: these jobs may lie below the low-water mark,
+// invisible to other claims.
 bool has_common_view(const DueScan* scan) {
   return scan->marks.bucket && scan->marks.own_run_at == PG_INT64_MAX;
 }
@@ -76,8 +76,8 @@ void begin_check(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->check_end = mark.key;
 }
 
-// A mark costs each claim an index descent. A priority without entries and without pages of dead
-// entries needs none.
+// A low-water mark costs each claim an index descent. A priority without entries and without pages
+// of dead entries needs no mark.
 void forget_if_empty(DueScan* scan) {
   bool is_empty = scan->left_to_check > 0 && !scan->has_checked && scan->check_pages >= 0;
   if (is_empty && pages_read() - scan->check_pages <= kFewPages)
@@ -105,7 +105,8 @@ bool enter_priority(DueScan* scan, int16 priority) {
   return true;
 }
 
-// Continues with the next priority that has a known mark. False when there is none.
+// Continues with the next priority that has a known low-water mark. False when no such priority
+// follows.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
   forget_if_empty(scan);
@@ -113,7 +114,7 @@ bool enter_next_known(DueScan* scan) {
   int16 priority = scan->known[scan->next_known++];
   FoundMark mark = find_mark(scan->marks, priority);
   if (mark.is_to_check) begin_check(scan, priority, mark);
-  // The entry found there enters the priority.
+  // The first entry found enters the priority.
   if (mark.is_to_check || mark.expires == 0)
     jump(scan, priority, mark.checked);
   else
@@ -121,7 +122,8 @@ bool enter_next_known(DueScan* scan) {
   return true;
 }
 
-// Ends the check below the mark after its entries are used up; the scan continues at the mark.
+// Ends the check below the low-water mark after its entries are used up; the scan continues at the
+// mark.
 bool end_check(DueScan* scan) {
   if (scan->left_to_check == 0) return false;
   OrderKey at = entry_key(scan);
@@ -139,13 +141,13 @@ bool end_check(DueScan* scan) {
   else
     expires = record_checked(scan->marks, priority, at, scan->walk.started);
   walk_from(scan, priority, {false, scan->check_end, scan->check_end, expires});
-  // The next claim begins at the job left below the mark.
+  // The next claim begins at the job left below the low-water mark.
   scan->walk.is_left = is_left;
   if (is_left) scan->walk.can_reserve = false;
   return true;
 }
 
-// Continues after this priority. False when nothing follows.
+// Continues after this priority. False when no priority follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   scan->left_to_check = 0;
@@ -182,14 +184,15 @@ bool next_visible_row(DueScan* scan) {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-// A job that no claim took in time; the next sweep ends it, so no claim looks at it again.
+// Whether no claim took the job in time. The next sweep ends the job, so no claim considers the job
+// again.
 bool is_expired(const DueScan* scan) {
   return has_start_by(scan->slot) &&
          DatumGetTimestampTz(value_of(scan->slot, kJobStartBy)) < scan->now;
 }
 
-// A released job keeps its key, so a dead entry of its earlier version may have been passed before
-// the one of this row.
+// A released job keeps its order key. So the walk may have passed a dead entry of an earlier
+// version before the entry of this row.
 void step_back_to_row(DueScan* scan) {
   OrderKey key = {scan->run_at, scan->id};
   if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
@@ -241,7 +244,7 @@ bool next_due(DueScan* scan) {
 }
 
 bool catch_up(DueScan* scan, bool* due) {
-  // Requires a walk that has seen everything since the mark where it began.
+  // Requires a walk that has seen every entry since the low-water mark where the walk began.
   if (!scan->walk.can_reserve) return false;
   FoundMark mark = current_mark(scan->marks, scan->priority);
   if (!precedes({scan->run_at, scan->id}, mark.key)) return false;

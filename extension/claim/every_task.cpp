@@ -1,5 +1,6 @@
-// Names of tasks, for a worker that serves every task. A claim looks at a bounded number of names;
-// the next claim of the session goes on after them. A round is over when it has looked at all.
+// Names of tasks, for a worker that serves every task. A claim reads a bounded number of names; the
+// next claim of the session goes on after these names. A round is over when its claims have read
+// all names.
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
 #include "server/compat.hpp"
@@ -7,29 +8,29 @@
 namespace pulse {
 namespace {
 
-// Maximum number of names, and of priorities without a due job, that one claim looks at.
+// Maximum number of names, and of priorities without a due job, that one claim reads.
 constexpr int kMaxLooks = 1000;
 // Entries of a name that a claim passes before it seeks the next name.
 constexpr int kMaxSteps = 16;
 
-// A round of claims of this session, of which none has taken a job. Where one takes a job, the next
-// claim begins another round.
+// A round of claims of this session, of which none has taken a job. After a claim that takes a job,
+// the next claim begins a new round.
 struct Round {
-  Oid job;           // the table that it is about
-  text* last;        // the next claim continues after this name; NULL: at the first one
-  text* first;       // the round began after this name; NULL: at the first one
-  bool has_wrapped;  // it has continued at the first name
-  WorkLeft left;     // what its claims left, apart from names
+  Oid job;           // oid of the pulse.job whose names the round reads
+  text* last;        // the next claim continues after this name; NULL: at the first name
+  text* first;       // the round began after this name; NULL: at the first name
+  bool has_wrapped;  // the round has continued at the first name
+  WorkLeft left;     // the work that the round's claims left, apart from names
 };
 Round current;
 
-// A scan over the first entries of names and of their priorities, dead or alive.
+// A scan over the first entries of names and of the priorities of each name, dead or alive.
 struct NameScan {
   Claim* claim;
   IndexScanDesc scan;
-  ScanKeyData parts[4];  // of the row comparison key; `scan` keeps their address
+  ScanKeyData parts[4];  // of the row comparison key; `scan` keeps the address of `parts`
   bool has_entry;
-  int left;  // how many more names and priorities the claim looks at
+  int left;  // how many more names and priorities the claim reads
 };
 
 Datum column_of_entry(const NameScan* names, int column) {
@@ -82,8 +83,8 @@ void pass(NameScan* names, const text* name, int16 priority, IsSame is_same) {
   if (is_same()) seek_after(names, name, priority);
 }
 
-// True when the name may have a due job, where the scan then stands. Else its next job was
-// recorded.
+// True when the name may have a due job, at which the scan then stands. Else the due time of the
+// name's next job was recorded.
 bool find_maybe_due(NameScan* names, const TaskCursor* cursor, const text* name) {
   Claim* claim = names->claim;
   while (is_at(names, name)) {
@@ -105,7 +106,7 @@ bool find_maybe_due(NameScan* names, const TaskCursor* cursor, const text* name)
   return false;
 }
 
-// Looks at the name of the current entry, and moves to the next name.
+// Reads the name of the current entry, and moves to the next name.
 text* look_at_name(NameScan* names) {
   text* name = DatumGetTextPCopy(column_of_entry(names, 1));
   TaskCursor cursor;
@@ -131,7 +132,8 @@ void begin_round() {
   current.left = WorkLeft::kNone;
 }
 
-// True when the round has looked at every name. At the last one it continues at the first.
+// True when the round has read every name. After the last name the round continues at the first
+// name.
 bool is_round_over(NameScan* names) {
   if (!names->has_entry && current.first && !current.has_wrapped) {
     current.has_wrapped = true;
@@ -150,7 +152,8 @@ void add_every_task(Claim* claim) {
   names.left = kMaxLooks;
   names.scan = begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   names.scan->xs_want_itup = true;
-  // Dead entries also name their task; skipping entries marked dead would read all their pages.
+  // Dead entries also name their task. A scan that skips entries marked dead would read all pages
+  // of these entries.
   names.scan->ignore_killed_tuples = false;
   if (current.last)
     seek_after(&names, current.last, PG_INT16_MAX);

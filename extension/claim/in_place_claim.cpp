@@ -14,8 +14,9 @@ namespace pulse {
 
 namespace {
 
-// For fewer jobs, the row in pulse.claim_batch and its index entry cost more than they save. The
-// build with assertions has a smaller number, so that its tests claim in place wherever they can.
+// For fewer jobs, the row in pulse.claim_batch and its index entry cost more than the HOT updates
+// save. The build with assertions has a smaller number, so that its tests claim in place wherever a
+// claim can.
 #ifndef PULSE_IN_PLACE_FROM
 #define PULSE_IN_PLACE_FROM 8
 #endif
@@ -23,7 +24,7 @@ constexpr int kMinJobs = PULSE_IN_PLACE_FROM;
 // A row of so many ids is not toasted.
 constexpr int kMaxPerRow = 200;
 
-// Calls use(row) with the rows that the keys find, until it returns false.
+// Calls use(row) with the rows that the keys find, until use() returns false.
 template <typename Use>
 void scan_rows(Relation table, Oid index_oid, Snapshot snapshot, ScanKey keys, int count, Use use) {
   Relation index = index_open(index_oid, AccessShareLock);
@@ -44,7 +45,7 @@ ScanKeyData equal_key(int column, int64 value) {
   return key;
 }
 
-// The same for an index whose first column is a worker; NULL means all workers.
+// As scan_rows(), for an index whose first column is a worker; NULL means all workers.
 template <typename Use>
 void scan_rows_of(const int64* worker_id, Relation table, Oid index, Snapshot snapshot, Use use) {
   ScanKeyData key = equal_key(1, worker_id ? *worker_id : 0);
@@ -67,7 +68,7 @@ void insert_batch(JobTable* table, int64 worker_id, int64 token, const int64* id
   insert_row(table, values, nulls, lengthof(values));
 }
 
-// Calls use(job_id) with each job of the batch, until it returns false.
+// Calls use(job_id) with each job of the batch, until use() returns false.
 template <typename Use>
 void for_jobs_of(TupleTableSlot* batch, Use use) {
   ArrayType* ids = DatumGetArrayTypeP(value_of(batch, kBatchJobIds));
@@ -90,7 +91,7 @@ int by_claim(const void* a, const void* b) {
   return left->job_id < right->job_id ? -1 : left->job_id > right->job_id;
 }
 
-// Counts the batch down by those of these ends of its claim that it lists.
+// Counts the batch down by the ended jobs that the batch lists. The ends are of one claim, sorted.
 void shrink_batch(JobTable* table, TupleTableSlot* batch, const InPlaceEnd* ends, int count) {
   if (!try_lock_row(table, batch->tts_tid)) return;
   int ended = 0;
@@ -112,7 +113,7 @@ void shrink_batch(JobTable* table, TupleTableSlot* batch, const InPlaceEnd* ends
 
 // --- running jobs -------------------------------------------------------------------------------
 
-// True while more ids are wanted.
+// Adds an id. True while the caller wants more ids.
 bool add_id(RunningIds* ids, int64 id) {
   if (ids->count == ids->capacity) {
     ids->capacity *= 2;

@@ -1,34 +1,35 @@
-// Claims in place. A claim of many plain jobs changes no indexed column of their rows, so each
-// update is HOT. It lists the jobs in pulse.claim_batch instead, in rows of up to 200 ids. Their
-// entries stay in the claim index, and other claims skip them. A heartbeat of the worker turns the
-// jobs that still run into indexed running jobs, as other claims do at once. So only jobs that
-// outlive a heartbeat cost an index entry.
+// Claims in place: owns the rows of pulse.claim_batch. A claim of many plain jobs changes no
+// indexed column of their rows, so each update is HOT. The claim lists the jobs in rows of
+// pulse.claim_batch instead, up to 200 ids a row. The entries of these jobs stay in the claim
+// index, and other claims skip the entries. A heartbeat of the worker turns the jobs that still run
+// into indexed running jobs, as other claims do at once. So only jobs that outlive a heartbeat cost
+// an index entry.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Whether a claim of at most max_jobs claims in place. Few jobs are not worth a row of their own,
-// and without shared memory there are no low-water marks that skip the entries.
+// Whether a claim of at most max_jobs claims in place. A few jobs are not worth a row in
+// pulse.claim_batch. Without shared memory there are no low-water marks, which skip the entries.
 bool claims_stay_in_place(int max_jobs);
 
 // Indexes the worker's running jobs, at most every 10 s in a session. A worker that stays alive by
-// its session or by its claims sends no heartbeats that would do it.
+// its session or by its claims sends no heartbeats, and heartbeats would index the jobs.
 void index_running_now_and_then(int64 worker_id);
 
 // Lists jobs claimed in place, in pulse.claim_batch.
 void add_claim_batches(int64 worker_id, int64 token, const int64* job_ids, int count);
 
-// A completed job that was claimed in place.
+// A job that was claimed in place and is completed.
 struct InPlaceEnd {
   int64 worker_id;
   int64 token;
   int64 job_id;
 };
 
-// Removes completed jobs from their batches. A batch that another transaction has locked keeps
-// them, which does no harm.
+// Removes completed jobs from their batches. If another transaction has locked a batch, the jobs
+// stay in the batch, which does no harm.
 void remove_from_batches(InPlaceEnd* ends, int count);
 
 // Ids of running jobs, in no order.

@@ -1,5 +1,5 @@
-// The last chance (P7): a job that one more crash would quarantine runs isolated. If its worker
-// then dies, no other job is hurt, and the crash is that job's for certain.
+// The last chance (P7): a job that a further crash would quarantine runs isolated. If the worker of
+// an isolated job dies, no other job is hurt, and the isolated job certainly caused the crash.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -21,7 +21,8 @@ bool is_suspect(int crashes, int max_crashes) {
   return crashes > 0 && max_crashes >= 0 && crashes >= Max(max_crashes - 1, 1);
 }
 
-// Whether the worker runs no job. If so, it gets no other claim until this transaction ends.
+// Whether the worker runs no job. If so, the worker gets no other claim until this transaction
+// ends.
 bool is_idle(int64 worker_id, const JobTable& table) {
   return !has_running_jobs(worker_id, table.relation, table.snapshot) &&
          try_advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ExclusiveLock);
@@ -33,7 +34,7 @@ bool is_with(TupleTableSlot* row, int64 worker_id, Oid state) {
          DatumGetObjectId(value_of(row, kJobState)) == state;
 }
 
-// Reserves the worker for a poison suspect that has waited too long for an idle worker.
+// Reserves the worker for a poison suspect, if the suspect has waited too long for an idle worker.
 void reserve_if_overdue(Claim* claim, TaskCursor* cursor) {
   TupleTableSlot* row = cursor->scan.slot;
   int64 threshold_us = settings.sweep_threshold_ms * INT64CONST(1000);
@@ -49,7 +50,7 @@ void reserve_if_overdue(Claim* claim, TaskCursor* cursor) {
   claim->closed = true;
 }
 
-// Gives the worker the poison suspect that it is reserved for, once it is idle.
+// Gives the worker the poison suspect of its reservation, once the worker is idle.
 void take_reserved(Claim* claim, TupleTableSlot* row) {
   claim->closed = true;
   if (claim->start_jobs == 0 || !is_idle(claim->worker.worker_id, claim->table)) return;
@@ -71,8 +72,8 @@ bool runs_isolated_job(int64 worker_id, const JobTable& table) {
   return runs;
 }
 
-// For a claim of one locked job. False when the worker may have it; a poison suspect is then
-// recorded as its isolated job.
+// For a claim of one locked job. False when the worker may have the job; the worker's heartbeat row
+// then records a poison suspect as the isolated job.
 bool must_wait_isolated(const RowValue& job, int64 worker_id) {
   JobTable table;
   open_job_table(&table);

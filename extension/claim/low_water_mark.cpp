@@ -9,7 +9,7 @@
 namespace pulse {
 namespace {
 
-// Checks below a mark take at most a fiftieth of the time between them.
+// Checks below a low-water mark take at most a fiftieth of the time between two checks.
 constexpr int64 kCheckShare = 50;
 constexpr int64 kMinPauseUs = 4000;
 constexpr OrderKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
@@ -18,7 +18,7 @@ constexpr int64 kMaxExpiryUs = 60000000;
 
 MarkBucket* buckets = nullptr;
 
-// The mark of this task and priority, if there is one.
+// The low-water mark of this task and priority, if there is one. Requires the lock of the bucket.
 LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
   LowWaterMark* end = view.bucket->mark + view.bucket->used;
   for (LowWaterMark* mark = view.bucket->mark; mark < end; mark++)
@@ -26,7 +26,8 @@ LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
   return nullptr;
 }
 
-// A new mark for this task and priority, in place of the one that expires first if all are used.
+// A new low-water mark for this task and priority, in place of the mark that expires first if all
+// marks are used. Requires the lock of the bucket.
 LowWaterMark* new_mark(const MarkView& view, int16 priority) {
   MarkBucket* bucket = view.bucket;
   LowWaterMark* slot = bucket->mark;
@@ -44,13 +45,15 @@ FoundMark found_from(const LowWaterMark* mark) {
   return {false, mark->key, mark->checked, mark->expires};
 }
 
-// A claim whose snapshot is older raises the mark no further than this key.
+// Notes a lowering: a claim whose snapshot is older raises the low-water mark no further than this
+// key.
 void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
   bucket->recent[bucket->generation % kRecentKeys] = run_at;
   bucket->generation++;
 }
 
-// False when more lowerings happened than the bucket keeps.
+// Limits the key to the lowerings since known_generation. False when more lowerings happened than
+// the bucket keeps.
 bool limit_to_recent(const MarkBucket* bucket, uint64 known_generation, OrderKey* key) {
   if (bucket->generation - known_generation > kRecentKeys) return false;
   for (uint64 i = known_generation; i != bucket->generation; i++) {
@@ -64,7 +67,7 @@ int compare_priorities(const void* a, const void* b) {
   return *static_cast<const int16*>(a) - *static_cast<const int16*>(b);
 }
 
-// When a mark expires after a check that began then.
+// When a low-water mark expires after a check that began at `began`.
 TimestampTz expiry_after(const MarkView& view, TimestampTz now, TimestampTz began) {
   int64 pause_us = Max((now - began) * kCheckShare, kMinPauseUs);
   return now + Min(pause_us * view.sharers, kMaxExpiryUs);
@@ -110,7 +113,8 @@ uint64 mark_generation(MarkBucket* bucket) {
 }
 
 uint64 mark_task(const text* identifier) {
-  // Includes the table's oid, so that a new installation in this database ignores the old marks.
+  // Includes the table's oid, so that a new installation in this database ignores the old low-water
+  // marks.
   return fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
 }
 
@@ -132,11 +136,11 @@ FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
   SpinLockAcquire(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
-  // A time far ahead is one of a clock that was turned back since.
+  // A time far ahead comes from a clock that was turned back since.
   if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs))
     found.is_to_check = true;
   if (found.is_to_check && checks) {
-    // If this claim does not report back, or finishes the check, another claim starts anew.
+    // Unless this claim reports back, or finishes the check, another claim starts the check anew.
     mark->is_checked = true;
     mark->checked = kFront;
     mark->expires = now + kMinExpiryUs;
@@ -209,7 +213,7 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
   if (limit_to_recent(view.bucket, view.generation, &key)) {
     LowWaterMark* mark = mark_in_bucket(view, priority);
     if (!mark) mark = new_mark(view, priority);
-    // Another claim may have raised the mark further meanwhile.
+    // Another claim may have raised the low-water mark further meanwhile.
     bool is_further = precedes(mark->key, key);
     if (mark->expires == 0 || (is_new && (is_further || mark->expires <= now || mark->is_checked)))
       *mark = {view.task, key, kFront, expires, priority, false};

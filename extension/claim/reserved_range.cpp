@@ -1,7 +1,7 @@
-// Takes a range of rows for one claim. The claim reads the rows, moves the mark over them, and only
-// then locks and updates them one by one. Other claims continue after the range
-// (low_water_mark.hpp). Otherwise concurrent claims would take rows in turns, each reading all of
-// them.
+// Takes a range of rows for one claim. The claim reads the rows, moves the low-water mark over the
+// rows, and only then locks and updates one row after the other. Other claims continue after the
+// range (low_water_mark.hpp). Without ranges, concurrent claims would take rows in turns, and each
+// claim would read all rows.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "claim/claim.hpp"
@@ -11,8 +11,8 @@
 namespace pulse {
 namespace {
 
-// Maximum number of rows read before any is locked. Reading rows that a faster claim takes is
-// wasted work; moving a mark costs only a spinlock.
+// Maximum number of rows that a claim reads before the claim locks any row. Reading rows that a
+// faster claim takes is wasted work; moving a low-water mark costs only a spinlock.
 constexpr int kMaxRows = 64;
 
 struct Rows {
@@ -53,11 +53,11 @@ void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows, const Reserva
     if (take_row(claim, cursor, rows.tid[i]) || is_left) continue;
     is_left = true;
     leave_passed_row(&cursor->scan, rows.priority, rows.key[i]);
-    // The holder of the row need not wake any waiter when it ends.
+    // The transaction that holds the row need not wake any waiter at its end.
     claim->is_job_held = true;
     if (!range.is_done) continue;
     return_to_mark(cursor->scan.marks, rows.priority, rows.key[i]);
-    // Other claims skipped the row because of this one.
+    // Other claims skipped the row because of this claim.
     note_more(cursor->bit);
   }
 }
@@ -101,7 +101,7 @@ bool skip_claimed(Claim* claim, TaskCursor* cursor) {
   if (catch_up(&cursor->scan, &cursor->due)) return true;
   if (!is_locked_by_other(cursor->scan.slot, &claim->blocking_xid)) return false;
   if (!is_with_other_claim(claim, cursor)) {
-    // A transaction that only locks or edits a job sends no wake-up when it ends.
+    // A transaction that only locks or edits a job sends no wake-up at its end.
     claim->is_job_held = true;
     return false;
   }

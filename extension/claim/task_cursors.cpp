@@ -8,10 +8,12 @@
 namespace pulse {
 namespace {
 
-// How many jobs of others a finished claim skips in search of a free one, and candidates it opens.
+// How many jobs of other claims a finished claim skips in search of a free job, and how many
+// candidates a finished claim opens.
 constexpr int kMaxSkipped = 16;
 
-// Without a due job it closes the cursor: the server looks through all open scans for each other.
+// Closes a cursor without a due job at once, because opening an index scan makes the server search
+// all open scans.
 void open_cursor(Claim* claim, TaskCursor* cursor) {
   cursor->is_open = true;
   cursor->scan.marks.sharers = Max(claim->worker.task_count, list_length(claim->cursors));
@@ -19,7 +21,7 @@ void open_cursor(Claim* claim, TaskCursor* cursor) {
   if (!cursor->due) close_cursor(claim, cursor);
 }
 
-// Allocated separately, because an index scan keeps the address of its keys.
+// Allocates each cursor separately, because an index scan keeps the address of its keys.
 TaskCursor* add_to(Claim* claim) {
   auto* cursor = static_cast<TaskCursor*>(palloc(sizeof(TaskCursor)));
   claim->cursors = lappend(claim->cursors, cursor);
@@ -119,14 +121,14 @@ void close_cursors(Claim* claim) {
   foreach (cell, claim->cursors) {
     auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
     bool is_candidate = cursor->due && !cursor->is_open && claim->claimed >= claim->max_jobs;
-    // A note too many costs a look, so the claim does not look at every candidate.
+    // A note too many costs a claim without a job, so this claim does not open every candidate.
     if (is_candidate && opened++ < kMaxSkipped)
       open_cursor(claim, cursor);
     else if (is_candidate)
       note_more(cursor->bit);
     if (cursor->is_open) close_cursor(claim, cursor);
   }
-  // Without the signal, waiters look again up to 100 ms later.
+  // Without the signal, waiters would read the due times up to 100 ms later.
   if (claim->has_lowered_due) signal_waiters(kTimerOwners);
 }
 

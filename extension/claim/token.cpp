@@ -12,8 +12,8 @@ constexpr int kSequenceBits = 40;
 
 int64 next_number(Oid sequence) {
   record_installation();
-  // From here on, this transaction holds the sequence's lock, and adopt_installation() waits for
-  // it. The second call sees what an earlier adoption changed.
+  // Until its end, this transaction now holds the sequence's lock, and adopt_installation() waits
+  // for the lock. The second call sees the changes of an earlier adoption.
   int64 number = take_number(sequence);
   record_installation();
   return number_epoch() << kSequenceBits | number;
@@ -32,7 +32,7 @@ int64 next_token() {
 PULSE_FUNCTION(pulse_next_token) { PG_RETURN_INT64(pulse::next_token()); }
 
 PULSE_FUNCTION(pulse_next_worker_id) {
-  // A worker registers, so this database may have the extension since a short time.
+  // A worker registers, so this database may have got the extension a short time ago.
   pulse::signal_launcher();
   PG_RETURN_INT64(pulse::next_number(pulse::catalog()->worker_id_seq));
 }

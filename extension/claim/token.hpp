@@ -1,5 +1,6 @@
-// Numbers that are never used twice, also across failover, restore and pg_upgrade. They are the
-// installation's epoch_base and the timeline, above 40 bits of a sequence.
+// Tokens and worker ids: numbers that are never used twice, also across failover, restore and
+// pg_upgrade. A number consists of the installation's epoch_base and the timeline, above 40 bits of
+// a sequence.
 #pragma once
 
 #include "server/postgres.hpp"
