@@ -15,7 +15,7 @@
 namespace pulse {
 namespace {
 
-// The decision what happens to a job after an attempt.
+// The job's fate after an attempt.
 struct Decision {
   KeyStanding key;
   Oid state;  // of type pulse.job_state or pulse.finished_state
@@ -50,7 +50,7 @@ bool may_run_again(TupleTableSlot* row, const Ending& ending) {
   return ending.may_retry && int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
 }
 
-// Locks the key of a job that waits again under its key.
+// The next state of the job. Locks the key of a job that waits again under this key.
 Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending, KeyStanding* key) {
   const Catalog* known = catalog();
   if (is_set(row, kJobCancelRequestedAt)) return known->finished_cancelled;
@@ -108,14 +108,14 @@ Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   return decision;
 }
 
-// --- what is written ----------------------------------------------------------------------------
+// --- the writes ---------------------------------------------------------------------------------
 
 void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& value) {
   if (!value.isnull) change->set(column, value.value);
 }
 
-// Takes the row as it is stored: a moment later than that would leave the job below the low-water
-// mark of its task. A trigger may have changed the row.
+// Takes the row as stored, because a trigger may have changed the row. A moment later than the
+// stored run_at would leave the job below the low-water mark of its task.
 void wake_for_requeued(TupleTableSlot* row) {
   text* queue_name =
       is_set(row, kJobQueueName) ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr;
@@ -156,7 +156,8 @@ bool may_pause_queue(TupleTableSlot* row, const Decision& decision) {
          is_set(row, kJobQueueName);
 }
 
-// Locks the tables by which the end of this job pauses its queue, without waiting.
+// Locks the tables that the job's end needs to pause the queue, without waiting. False: a table is
+// locked by another transaction.
 bool try_lock_pauses(TupleTableSlot* row, const Decision& decision) {
   static SavedPlan query = {"SELECT pulse_internal.pauses_on_death($1)", 1, {TEXTOID}, nullptr};
   if (!may_pause_queue(row, decision)) return true;
@@ -166,7 +167,7 @@ bool try_lock_pauses(TupleTableSlot* row, const Decision& decision) {
          try_lock_table(catalog()->queue_pause, RowExclusiveLock);
 }
 
-// Pauses a strict queue whose job dies, if its settings ask for it: sql/strict.sql.
+// Pauses a strict queue whose job dies, if the queue's settings ask for the pause: sql/strict.sql.
 void note_death(TupleTableSlot* row, int64 job_id, const Decision& decision) {
   static SavedPlan query = {
       "SELECT pulse_internal.note_death($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
@@ -192,8 +193,8 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     elog(ERROR, "could not delete a job that was locked");
 }
 
-// False when a foreign key of others refers to the locked row in a transaction in progress, or a
-// table is locked by which the end pauses its queue.
+// Locks the row for deletion. False when a foreign key of another table refers to the row in a
+// transaction in progress, or when a table that the end needs to pause the queue is locked.
 bool lock_to_delete(JobTable* table, const Decision& decision, Patience patience) {
   bool waits = patience == Patience::kWaits;
   if (!waits && !try_lock_pauses(table->locked, decision)) return false;

@@ -1,5 +1,5 @@
-// Ends of attempts other than completion. Only this file decides the job's next state, run_at,
-// attempts and crashes. sql/README.md has the table of transitions.
+// Finishing: ends of attempts other than completion. Only this file decides the job's next state,
+// run_at, attempts and crashes. sql/README.md has the table of transitions.
 #pragma once
 
 #include "finish/attempt_record.hpp"
@@ -9,7 +9,8 @@
 
 namespace pulse {
 
-// The end of an attempt as the caller states it: type pulse_internal.ending, and a checkpoint.
+// The end of an attempt as the caller states the end: the fields of type pulse_internal.ending, and
+// a checkpoint.
 struct Ending {
   enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
   Kind kind;
@@ -23,7 +24,7 @@ struct Ending {
   NullableDatum cause = kNull;
 };
 
-// What an attempt's outcome means for the decision.
+// The kind of an ending with this outcome.
 Ending::Kind kind_of_ending(Datum outcome);
 
 struct AttemptEnds {
@@ -31,16 +32,18 @@ struct AttemptEnds {
   AttemptRecords records;
 };
 
+// Opens the tables of jobs and records; close_attempt_ends() closes them.
 void open_attempt_ends(AttemptEnds* ends);
 // Makes the ends visible to the next statement of the transaction.
 void close_attempt_ends(AttemptEnds* ends);
 
 struct EndedAttempt {
   AttemptLock lock;
-  const char* state;  // the next state of the job if it was locked; else NULL
+  const char* state;  // the next state of the job if the job was locked; else NULL
 };
 
-// Ends the attempt of a running job: that with this token, or with NULL any.
+// Ends the attempt of a running job: the attempt with this token, or with NULL any attempt. Returns
+// kBusy or kNotRunning where no attempt could be ended.
 EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const NullableDatum& token,
                          Patience patience = Patience::kNeverWaits);
 

@@ -40,7 +40,7 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
 }
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
-  // The column of a job that has no use of its own is overwritten below.
+  // The source of each column. Columns without a counterpart in pulse.job get their value below.
   static const JobColumn from[kFinishedAddedBy] = {
       kJobId,          kJobIdentifier,   kJobPayload,     kJobQueueName,   kJobPriority,
       kJobRunAt,       kJobState,        kJobAttempts,    kJobMaxAttempts, kJobCrashes,

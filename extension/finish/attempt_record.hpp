@@ -1,4 +1,4 @@
-// The records of an attempt that ended: its row in pulse.attempt, and the finished job.
+// Finishing: the records of an attempt that ended, in pulse.attempt and pulse.finished_job.
 #pragma once
 
 #include "job/job_table.hpp"
@@ -13,20 +13,21 @@ struct AttemptRecords {
   JobTable finished;
 };
 
-// The values that differ from those in pulse.job; a NULL keeps the value of pulse.job.
+// The values that differ from the row of pulse.job; a NULL keeps the value of pulse.job.
 struct FinishedJob {
   Oid state;
   int crashes;
   NullableDatum payload;
   NullableDatum result;
   NullableDatum last_error;
-  bool has_lost_key;  // and with it all further attempts
+  bool has_lost_key;  // the job has lost its key, and with the key all further attempts
 };
 
+// Opens no table yet; record_…() opens a table at the first record.
 void open_attempt_records(AttemptRecords* records);
 void close_attempt_records(AttemptRecords* records);
 
-// Both take the row of the job as it was while the attempt ran.
+// Both functions take the row of the job as the row was while the attempt ran.
 void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
                     const NullableDatum& error);
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job);

@@ -16,7 +16,7 @@ int by_id_and_token(const void* a, const void* b) {
   auto* right = static_cast<const NamedClaim*>(b);
   if (left->job_id != right->job_id) return left->job_id < right->job_id ? -1 : 1;
   if (left->token != right->token) return left->token < right->token ? -1 : 1;
-  // If two elements name the same claim, the first one counts.
+  // If two elements name the same claim, the first element counts.
   return left->position - right->position;
 }
 
@@ -34,9 +34,9 @@ ArgumentArray read_array(FunctionCallInfo fcinfo, int argument) {
   return array;
 }
 
-bool has_written = false;  // the transaction, before the present call
+bool has_written = false;  // whether the transaction had written before the present call
 
-// Whether it is recorded that the claim ended its attempt with its outcome.
+// Whether the records say that the claim ended its attempt with this outcome.
 bool is_repeat(const NamedClaim& claim) {
   static SavedPlan query = {"SELECT pulse_internal.refused_token($1, $2, $3, $4) IS NULL",
                             4,
@@ -109,7 +109,7 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
 bool outwait_worker(RunningJobs* jobs, int64* limit) {
   constexpr int64 kPatienceUs = 1000000;
   TupleTableSlot* row = jobs->ids.row;
-  // A transaction that keeps its snapshot would fail once the row has changed.
+  // A transaction that keeps its snapshot would fail after a change of the row.
   if (jobs->keeps_snapshot || TTS_EMPTY(row) || slot_attisnull(row, kJobWorkerId)) return false;
   if (*limit == 0) *limit = monotonic_us() + kPatienceUs;
   return outwait_holders(LockKind::kWorker, DatumGetInt64(value_of(row, kJobWorkerId)), *limit);

@@ -1,4 +1,4 @@
-// The claims that a call names, and its answer for each.
+// Finishing: the claims that a call names, and the answer of the call for each claim.
 #pragma once
 
 #include "finish/running_job.hpp"
@@ -9,14 +9,14 @@ namespace pulse {
 // Refuses in a read-only transaction, and finds the shared memory that a commit writes.
 void prepare_to_end(const char* function);
 
-// For a call whose claim runs no attempt. Returns the state of the job, or NULL, if it is recorded
-// that the claim ended its attempt with this outcome; otherwise raises PU001.
+// For a call whose claim runs no attempt. Returns the state of the job, or NULL, if the records say
+// that the claim ended its attempt with this outcome. Otherwise raises PU001.
 NullableDatum require_repeat(const NullableDatum& job_id, const NullableDatum& token,
                              const char* outcome);
 
 // --- calls for many jobs -------------------------------------------------------------------------
 
-// One argument of such a call: a value per job, or NULL.
+// An argument of a call for many jobs: a value per job, or NULL.
 struct ArgumentArray {
   bool is_given;
   int count;
@@ -30,8 +30,8 @@ struct ArgumentArray {
 };
 
 // Reads the first `count` arguments. Raises PU004 unless all arrays have the same length. A
-// required array that is NULL counts as empty; the check ignores any other that is NULL. Those of
-// claims begin with job ids and tokens, none of which may be NULL.
+// required array that is NULL counts as empty; the check ignores any other NULL array. In
+// read_claim_arrays() the first two arrays are job ids and tokens, without NULL elements.
 void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required);
 void read_claim_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required);
 
@@ -39,7 +39,7 @@ struct NamedClaim {
   int64 job_id;
   int64 token;
   int position;         // in the arrays of the call
-  const char* outcome;  // accepted if it is recorded that the claim ended with this outcome
+  const char* outcome;  // accepted if the records say that the claim ended with this outcome
   AttemptLock lock;
 };
 
@@ -49,15 +49,17 @@ struct ClaimList {
   int count;
 };
 
+// Each claim starts as kNotRunning, with the outcome that the call gives.
 ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
                       const char* outcome);
 
-// Waits until the heartbeats and the claims in progress of the worker whose claim was found busy
-// have ended, because they lock rows of its jobs. False when there is none or the time is up; the
-// first wait of a call sets the limit for all.
+// Waits until the heartbeats and claims in progress of a busy claim's worker have ended, because
+// these transactions lock rows of the worker's jobs. False when there is no such transaction or the
+// time is up. The first wait of a call sets the limit for all waits.
 bool outwait_worker(RunningJobs* jobs, int64* limit);
 
-// Calls end() until the claim is not busy, or busy by a transaction that is not its worker's.
+// Calls end() until the claim is not busy, or until only a transaction that does not belong to the
+// claim's worker keeps the claim busy.
 template <typename End>
 AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   constexpr int kMaxWaits = 2;
@@ -67,7 +69,7 @@ AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   return lock;
 }
 
-// Calls end(claim) for each claim, and keeps the lock that it returns.
+// Calls end(claim) for each claim, and stores the returned lock in the claim.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;
@@ -83,8 +85,9 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   }
 }
 
-// Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
-// attempt with its outcome before and the transaction had not written, else stale.
+// Answers in the order of the call. A claim that runs no attempt is accepted if the claim ended the
+// attempt with its outcome before and the transaction had not written. Otherwise the claim is
+// stale.
 void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo);
 
 }  // namespace pulse

@@ -1,6 +1,6 @@
 // pulse.complete and pulse.complete_many: see sql/finish.sql for the contract of both. A completion
-// wins over a cancellation and over a superseded key. It deletes the row, and records the job if
-// its task or a setting keeps completed jobs.
+// wins over a cancellation and over a superseded key. The completion deletes the row, and records
+// the job if the job's task or a setting keeps completed jobs.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -36,8 +36,8 @@ bool is_kept(Completion* completion, TupleTableSlot* row) {
          task_keeps_completed(value_of(row, kJobIdentifier), completion->jobs.table.snapshot);
 }
 
-// A job of the same flow waits for this one, and gets its result when it starts. Until then
-// retention passes over the record.
+// Whether a job of the same flow waits for this job, to get the result at its start. Retention
+// passes over the record until then.
 bool is_kept_for_child(TupleTableSlot* row, const NullableDatum& result) {
   return !result.isnull && has_field(row, kJobKeepsResult);
 }
@@ -62,14 +62,15 @@ TM_Result delete_row(RunningJobs* jobs, bool waits) {
   JobTable* table = &jobs->table;
   TupleTableSlot* row = jobs->ids.row;
   TM_Result result = try_delete_row(table, row, waits);
-  // TM_BeingModified may mean a lock of this transaction itself: then it can lock the row again.
+  // TM_BeingModified may mean that only this transaction has locked the row. Then this transaction
+  // can lock the row again.
   if (result == TM_BeingModified &&
       lock_row(table, row->tts_tid, LockWaitSkip, LockTupleExclusive) == TM_Ok)
     result = try_delete_row(table, row, true);
   return result;
 }
 
-// Completes the attempt that find_attempt() found. Returns kLocked when it has ended the attempt.
+// Completes the attempt that find_attempt() found. Returns kLocked after ending the attempt.
 AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
                            const NullableDatum& result, Patience patience) {
   TupleTableSlot* row = completion->jobs.ids.row;
@@ -117,7 +118,7 @@ void complete_all(ClaimList* list, const ArgumentArray& results, Patience patien
   if (!is_single) remove_from_batches(completion.in_place, completion.in_place_count);
 }
 
-// False when no such attempt runs.
+// Completes one job. False when the job runs no attempt with this token.
 bool complete_one(const NullableDatum& job_id, const NullableDatum& token, NullableDatum result) {
   if (job_id.isnull || token.isnull) return false;
   NamedClaim claim = {DatumGetInt64(job_id.value), DatumGetInt64(token.value), 0, "completed",

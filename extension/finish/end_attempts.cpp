@@ -41,7 +41,8 @@ Ending read_ending(Datum element) {
   return ending;
 }
 
-// Ends at most `max_count` of the attempts. Without tokens, each is the one that runs.
+// Ends at most `max_count` of the attempts. Without a token, the ending is for the attempt that
+// runs.
 void end_attempts(ReturnSetInfo* results, const ArgumentArray& endings, const ArgumentArray& tokens,
                   int max_count) {
   AttemptEnds ends;

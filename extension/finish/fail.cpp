@@ -1,4 +1,4 @@
-// pulse.fail, fail_many, fail_late, release and snooze: see sql/finish.sql for their contracts.
+// pulse.fail, fail_many, fail_late, release and snooze: see sql/finish.sql for the contracts.
 #include "server/postgres.hpp"
 
 #include "access/local_settings.hpp"
@@ -12,7 +12,7 @@
 namespace pulse {
 namespace {
 
-// The arguments of fail_many, and of fail, which has one value of each.
+// The arguments of fail_many, and of fail, which takes single values instead of arrays.
 enum Argument { kIds, kTokens, kErrors, kRetries, kDelays, kPayloads, kArguments };
 constexpr int kReleaseArguments = kTokens + 1;
 
@@ -58,8 +58,8 @@ Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint
 
 // --- one job ------------------------------------------------------------------------------------
 
-// Returns the next state, or NULL when no such attempt runs. Waits for a transaction that has
-// locked the job.
+// Returns the next state, or NULL when the job runs no attempt with this token. Waits for a
+// transaction that has locked the job.
 const char* end_one(const NullableDatum& job_id, const NullableDatum& token, Ending ending) {
   if (job_id.isnull || token.isnull) return nullptr;
   ending.job_id = DatumGetInt64(job_id.value);
@@ -103,7 +103,7 @@ void end_all(ClaimList* list, EndingOf ending_of) {
     ending.job_id = claim.job_id;
     return end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock;
   };
-  // Once for all statements of these ends.
+  // JIT is off once for all statements of these ends.
   without_jit([&] { end_each(list, &ends.jobs, end); });
   close_attempt_ends(&ends);
 }
@@ -135,7 +135,8 @@ void fail_many(FunctionCallInfo fcinfo) {
 
 struct Limit {
   const char* cause;
-  const char* outcome;  // as pulse_internal.late() names it; test/pgtap/late.sql compares both
+  // the name in pulse_internal.late(); test/pgtap/late.sql compares both names
+  const char* outcome;
 };
 constexpr Limit kLimits[] = {
     {"timeout", "timed_out"}, {"stall", "stalled"}, {"silence", "interrupted"}};

@@ -16,10 +16,11 @@ struct Fence {
   SubTransactionId savepoint;
 };
 
-// Of Fence, in TopTransactionContext, which frees it.
+// Elements of type Fence. The memory is TopTransactionContext, so the server frees the list at the
+// end of the transaction.
 List* fences = NIL;
-// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: a caller that
-// catches PU001 would otherwise commit the effects of a lost claim.
+// Set when a fence found its claim lost. The flag survives the rollback of a savepoint: a caller
+// that catches PU001 would otherwise commit the effects of a lost claim.
 bool doomed = false;
 int64 doomed_job = 0;
 
@@ -56,9 +57,9 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
   return finished;
 }
 
-// Locks the last version of the row, and compares its token. Waits for a transaction that has
-// locked the row: if that is a sweep that recovers the job, the token is stale and this transaction
-// fails.
+// Locks the last version of the row, and compares the token. Waits for a transaction that has
+// locked the row. If the other transaction is a sweep that recovers the job, the token is stale and
+// this transaction fails.
 bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64 token) {
   TM_FailureData failure;
   ItemPointerData tid = slot->tts_tid;
@@ -68,10 +69,11 @@ bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64
   return result == TM_Ok && token_matches(slot, token);
 }
 
-// The reason why the claim is lost; NULL when it is current.
+// The reason for a lost claim; NULL when the claim is current.
 const char* lost_reason(const Fence& fence, bool lock) {
   CommandCounterIncrement();
-  // As a later change locks the table: a weaker lock first would let REINDEX in between.
+  // Locks the table in the mode of a later change: with a weaker lock first, REINDEX could come in
+  // between.
   Relation job = table_open(catalog()->job, RowExclusiveLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IndexLookup jobs;
@@ -137,7 +139,8 @@ PULSE_FUNCTION(pulse_fence) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.fences(): what check_fences would find now, without a lock.
+// pulse_internal.fences(): the claims that check_fences() would check now, with the reason for each
+// lost claim; takes no lock of a row.
 PULSE_FUNCTION(pulse_fences) {
   pulse::begin_result_rows(fcinfo);
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
