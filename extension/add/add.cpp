@@ -1,4 +1,4 @@
-// Adds jobs: one, many, and those of a flow. sql/add.sql handles keys.
+// Adding: adds one job, many jobs, and the jobs of a flow. sql/add.sql handles keys.
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "job/new_job.hpp"
@@ -32,7 +32,7 @@ Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin) {
   pg_unreachable();
 }
 
-// A checked specification has the defaults of what was not given.
+// A checked specification has defaults in all these columns.
 void refuse_unchecked(const RowValue& spec) {
   for (SpecColumn column :
        {kSpecIdentifier, kSpecPayload, kSpecRunAt, kSpecMaxAttempts, kSpecPriority})
@@ -87,10 +87,10 @@ RowValue spec_at(const Specs& specs, int i) {
   return spec;
 }
 
-// Rows that are stored together. What is made for them is in `memory`, with the last task.
+// Rows that are stored together. `memory` has the rows, and the last task.
 struct Batch {
   NewJobs* jobs;
-  Tuplestorestate* results;  // NULL: the rows are not returned
+  Tuplestorestate* results;  // NULL: the caller wants no rows back
   MemoryContext memory;
   HeapTuple rows[kNewJobsAtOnce];
   int count;
@@ -98,7 +98,8 @@ struct Batch {
   LastTask last;
 };
 
-// The caller forms the rows in this context, and switches back to the one that it returns.
+// Begins a batch, and switches to `memory`, in which the caller forms the rows. Returns the context
+// that the caller passes to end_batch().
 MemoryContext begin_batch(Batch* batch, NewJobs* jobs, Tuplestorestate* results) {
   batch->jobs = jobs;
   batch->results = results;
@@ -145,7 +146,7 @@ void add_specs(const Specs& specs, NewJobs* jobs, Tuplestorestate* results) {
   end_batch(&batch, old);
 }
 
-// The elements of an argument that is an array, one for each specification.
+// An argument that is an array, with one element for each specification.
 struct Elements {
   Datum* values;
   bool* nulls;
@@ -167,7 +168,7 @@ Elements elements_of(FunctionCallInfo fcinfo, int argument, const Specs& specs) 
   return elements;
 }
 
-// Adds jobs of which some have keys: the SQL function adds each of them singly.
+// Adds jobs of which some have keys: the SQL function adds each job singly.
 void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* results) {
   Oid types[] = {get_array_type(spec_type()), BOOLOID};
   Datum values[] = {specs, BoolGetDatum(preserve_run_at)};
@@ -194,11 +195,12 @@ const char* mode_named(text* name) {
 }
 
 Datum add_keyed(RowValue* spec, const char* mode) {
-  // As a later change locks the table: a weaker lock first would let REINDEX in between.
+  // Locks the table in the mode of a later change: with a weaker lock first, REINDEX could come in
+  // between.
   LockRelationOid(catalog()->job, RowExclusiveLock);
   constexpr int kAll = 4;
   Oid types[kAll] = {spec_type(), TEXTOID, INT8OID, TEXTOID};
-  int count = catalog()->has_index_lanes ? kAll : 2;  // 0.1.0 knows neither id nor producer
+  int count = catalog()->has_index_lanes ? kAll : 2;  // 0.1.0 has neither the id nor the producer
   FmgrInfo function;
   fmgr_info(internal_function("add_keyed", count, types), &function);
   TupleDesc shape = lookup_rowtype_tupdesc(types[0], -1);
@@ -216,7 +218,7 @@ Datum add_keyed(RowValue* spec, const char* mode) {
 
 void add_many(FunctionCallInfo fcinfo) {
   NewJobs jobs;
-  // The lock on the table comes first: no session can change the columns of the results after it.
+  // The lock on the table comes first, so no session can change the columns of the results later.
   start_adding(&jobs);
   begin_result_rows(fcinfo);
   Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
@@ -269,8 +271,8 @@ PULSE_FUNCTION(pulse_insert_scheduled_job) {
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
-// pulse_internal.insert_jobs(specs, ids, waits_on, starts_when, start_by, keeps_result): those
-// without keys, which the caller has checked.
+// pulse_internal.insert_jobs(specs, ids, waits_on, starts_when, start_by, keeps_result): adds the
+// jobs without keys, which the caller has checked.
 PULSE_FUNCTION(pulse_insert_jobs) {
   pulse::NewJobs jobs;
   pulse::start_adding(&jobs);
@@ -298,8 +300,8 @@ PULSE_FUNCTION(pulse_insert_jobs) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.insert_job_as(spec, id, added_by): the same, under this id, or under the next one
-// for NULL.
+// pulse_internal.insert_job_as(spec, id, added_by): as insert_job(), under this id, or for NULL
+// under the next id.
 PULSE_FUNCTION(pulse_insert_job_as) {
   pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
@@ -315,7 +317,7 @@ PULSE_FUNCTION(pulse_checked_key_mode) {
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
-// job_key_mode): the arguments are the columns of a specification and the mode of its key.
+// job_key_mode): the arguments are the columns of a specification and the mode of the key.
 PULSE_FUNCTION(pulse_add_job) {
   return pulse::as_owner(fcinfo, [fcinfo] {
     pulse::RowValue spec;

@@ -1,5 +1,5 @@
-// An add that may be repeated. sql/add_once.sql decides about keys: what is called for that acts as
-// the owner of the extension, everything else as the caller.
+// Adding: an add that a client may repeat. sql/add_once.sql decides about keys. The functions for
+// keys act as the owner of the extension, all other code as the caller.
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "server/call_checks.hpp"
@@ -15,10 +15,10 @@ namespace {
 constexpr int kMaxNameLength = 255;
 constexpr int kJobArguments = 9;
 
-// Arguments of add_job_once before those of add_job.
+// The arguments of add_job_once before the arguments of add_job.
 enum { kClient, kKey, kHash, kFirstOfJob };
 
-// The caller's role and the three arguments in front: whose key, and of which request.
+// The caller's role and the three arguments in front: who owns the key, and for which request.
 struct Key {
   Datum role;
   Datum client;

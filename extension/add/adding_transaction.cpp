@@ -1,4 +1,5 @@
-// Which transaction has added a job: one that adds jobs after others, or by a key, asks.
+// Adding: the transaction in progress that has added a job. A function that adds jobs after other
+// jobs, or by a key, asks for this transaction.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
@@ -24,14 +25,15 @@ void with_uncommitted(int64 job_id, Use use) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.is_being_added(job_id): whether another transaction in progress adds it.
+// pulse_internal.is_being_added(job_id): whether another transaction in progress adds the job.
 PULSE_FUNCTION(pulse_is_being_added) {
   bool is_added = false;
   pulse::with_uncommitted(PG_GETARG_INT64(0), [&](TupleTableSlot*) { is_added = true; });
   PG_RETURN_BOOL(is_added);
 }
 
-// pulse_internal.producer_of_uncommitted(job_id)
+// pulse_internal.producer_of_uncommitted(job_id): the producer of a job that another transaction in
+// progress adds; NULL: none.
 PULSE_FUNCTION(pulse_producer_of_uncommitted) {
   NullableDatum producer = pulse::kNull;
   pulse::with_uncommitted(PG_GETARG_INT64(0), [&](TupleTableSlot* job) {
