@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A child whose stdin or stdout is closed has most likely ended; its minder will say so.
+// A child whose stdin or stdout is closed has most likely ended; the minder will say so.
 constexpr Duration kEndPatience = 1s;
 // Lines are read at no more than ten times this in a second.
 constexpr std::size_t kWindowBytes = std::size_t{4} * 1024 * 1024;
@@ -91,7 +91,7 @@ int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, const ProcessLimi
     if (!stderr_writer.valid()) return uv_translate_sys_error(errno);
   }
   auto watch = std::make_unique<uv_poll_t>();
-  // Makes it non-blocking, too; the child's end stays as it is.
+  // Makes `stdin_` non-blocking, too; the child's end stays blocking.
   if (const int code = uv_poll_init(loop_.uv(), watch.get(), stdin_.get()); code != 0) return code;
   watch->data = this;
   writable_ = own_handle(std::move(watch));
@@ -124,7 +124,7 @@ void ProcessChild::flush() {
 }
 
 void ProcessChild::await_writable() {
-  // What is written already need not be kept for long.
+  // Written bytes need not be kept for long.
   if (written_ > output_.size() / 2) {
     output_.erase(0, written_);
     written_ = 0;
@@ -147,7 +147,7 @@ void ProcessChild::take_bytes(std::string_view bytes) {
     const std::string_view part = bytes.substr(0, newline);
     bytes.remove_prefix(is_whole ? newline + 1 : bytes.size());
     if (partial_.size() + part.size() > kMaxLineBytes) {
-      // It may have been an answer, and what follows is no line.
+      // The line may have been an answer, and the rest is no line.
       is_deaf_ = true;
       partial_ = std::string();
       fail("it wrote a line longer than 1 MB");

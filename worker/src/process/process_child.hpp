@@ -1,9 +1,13 @@
-// One child process that runs jobs, under a minder (see SupervisedChild): lines go in at its stdin
-// and come out at its stdout. What the lines mean is not known here.
+// Process child: one child process that runs jobs, under a minder (see SupervisedChild): lines go
+// in at the child's stdin and come out at the child's stdout. process_line.hpp knows the meaning of
+// the lines.
 //
-// Belongs to the loop's thread. on_line comes while the pipe is read, so the object must live on;
-// the other callbacks come from timers. Memory is bounded by what is written to a child that does
-// not read (see backlog()), and one line of 1 MB.
+// What always holds; only the loop's thread reads and writes:
+// - on_line comes while the pipe is read, so the object must live on; the other callbacks come from
+//   timers.
+// - `output_` holds the bytes to write, and the first `written_` bytes of `output_` are written.
+// - Memory is bounded by the bytes written to a child that does not read (see backlog()), and one
+//   line of 1 MB.
 #pragma once
 
 #include <functional>
@@ -24,7 +28,7 @@ struct ProcessLimits {
   minder::TaskRules rules;
   Duration silence_grace{};            // see ExecutableOptions
   TimePoint deadline{};                // the first; see set_deadline()
-  std::vector<std::string> variables;  // besides what it inherits
+  std::vector<std::string> variables;  // besides the inherited variables
   WrittenLog* written = nullptr;       // see ExecutableOptions; stdout is for answers
 };
 
@@ -34,9 +38,9 @@ class ProcessChild {
 
   struct Listener {
     std::function<void(std::string_view)> on_line;
-    // It cannot be talked to any more; end it.
+    // The worker cannot talk to the child any more; the listener ends the child.
     std::function<void(const std::string& why)> on_fault;
-    // It has ended, and everything it said was told. May destroy the object.
+    // The child has ended, and each line of the child was told. May destroy the object.
     std::function<void(ExecutionEnd)> on_end;
   };
 
@@ -44,23 +48,23 @@ class ProcessChild {
   ProcessChild(const ProcessChild&) = delete;
   ProcessChild& operator=(const ProcessChild&) = delete;
 
-  // Once. On failure the end that it has, and on_end does not come.
+  // Once. On failure returns the end of the child, and on_end does not come.
   std::optional<ExecutionEnd> start(const ProcessLimits& limits);
 
-  // What is appended here is written by the next flush().
+  // The next flush() writes the bytes appended here.
   std::string& to_write() { return output_; }
   void flush();
-  // What waits to be written because the child does not read.
+  // The bytes that wait because the child does not read.
   std::size_t backlog() const { return output_.size() - written_; }
-  // End of file for the child, behind what waits.
+  // End of file for the child, behind the bytes that wait.
   void close_stdin();
 
-  // When the minder ends it, unless a later one comes.
+  // When the minder ends the child, unless a later deadline comes.
   void set_deadline(TimePoint deadline) noexcept { child_.set_deadline(deadline); }
   // SIGTERM now, SIGKILL after `grace`.
   void terminate(Duration grace) noexcept { child_.terminate(grace); }
 
-  // `error`, and behind it what it wrote last to stderr since forget_errors().
+  // `error`, and behind `error` the child's last lines on stderr since forget_errors().
   std::string with_errors(std::string error) const { return child_.with_errors(std::move(error)); }
   void forget_errors() { child_.forget_errors(); }
 

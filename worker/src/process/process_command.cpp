@@ -97,7 +97,7 @@ std::optional<Program> find_program(const std::string& word, std::string_view pa
     refusal = {TaskRefusal::Kind::not_found, "cannot start " + word + ": it is not in PATH"};
     return std::nullopt;
   }
-  // The minder executes a name in a folder that is the file itself and no link to it.
+  // The minder executes a name in a folder, and the name must be the file itself and no link.
   const std::unique_ptr<char, decltype(&std::free)> resolved(
       realpath(program.name.c_str(), nullptr), &std::free);
   if (!resolved) {

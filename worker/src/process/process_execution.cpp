@@ -34,7 +34,7 @@ void ProcessExecution::ping(TimePoint alive_as_of) {
 
 bool ProcessExecution::take_back() { return group_.withdraw(*this); }
 
-// Says so in a line; what the process makes of it must come in time.
+// Tells the process in a line; the process must answer in time.
 void ProcessExecution::terminate(Duration grace) {
   if (end_) return;
   if (group_.withdraw(*this)) end_with(withdrawn_end());
@@ -48,7 +48,7 @@ void ProcessExecution::lose_patience() {
   if (member_ == nullptr) return deliver(std::nullopt);
   if (end_) return;
   if (is_lost_ && member_->has_other_work()) {
-    // The other jobs of the process may go on if this one stops at once.
+    // The other jobs of the process may go on if this job stops at once.
     is_lost_ = false;
     patience_.start_in(group_.kill_allowance());
   } else {

@@ -1,5 +1,5 @@
-// One job of a persistent process, as the executor knows it: first in the queue of its group, then
-// in flight in a member of it.
+// Process execution: one job of a persistent process, as the executor knows the job: first in the
+// queue of a group, then in flight in a member of the group.
 #pragma once
 
 #include <list>
@@ -30,18 +30,18 @@ class ProcessExecution final : public Execution {
   std::int64_t job_id() const { return job_id_; }
   TimePoint arrived_at() const { return arrived_at_; }
   const std::string& line() const { return line_; }
-  // When its process is to end, unless there is a later sign of life.
+  // When the process is to end, unless there is a later sign of life.
   TimePoint deadline() const { return alive_as_of_ + silence_limit_; }
   EndReason reason() const { return reason_; }
-  // Its claim is over, so that it must not go on for any time.
+  // The claim is over, so that the job must not go on for any time.
   bool is_lost() const { return is_lost_; }
 
-  // Its place in the queue, which is the group's business.
+  // The place in the queue of the group; only the group writes `place`.
   std::optional<std::list<ProcessExecution*>::iterator> place;
 
   void begin(ProcessMember& member);
   void take_progress(TaskProgress progress);
-  // The newest counts, and if the job fails.
+  // The newest payload counts, and only if the job fails.
   void take_payload(std::string payload) { payload_ = std::move(payload); }
   // Keeps the end until deliver(), which destroys this object.
   void end_with(ExecutionEnd end);

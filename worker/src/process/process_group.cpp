@@ -52,13 +52,13 @@ std::size_t ProcessGroup::busy() const {
       members_.begin(), members_.end(), [](const auto& member) { return member->is_busy(); }));
 }
 
-// A group that has a queue and no busy process gets the next slot.
+// A group with a queue and no busy process gets the next slot.
 std::size_t ProcessGroup::reserved() const {
   return queue_.empty() || restart_.is_running() || busy() > 0 ? 0 : 1;
 }
 
-// It grows with what the processes have in hand, so that nothing is claimed for those that are not
-// used.
+// Grows with the jobs that the processes have in hand, so that the worker claims nothing for idle
+// processes.
 std::size_t ProcessGroup::extra() const {
   std::size_t extra = 0;
   for (const auto& member : members_) {
@@ -76,7 +76,7 @@ void ProcessGroup::turn_soon() {
   if (!is_turning_) turning_.start_soon();
 }
 
-// Once in a turn of the loop, so that what comes together is written together.
+// Once in a turn of the loop, so that lines for one process are written together.
 void ProcessGroup::turn() {
   is_turning_ = true;
   for (const auto& member : members_) member->deliver();
@@ -104,7 +104,7 @@ void ProcessGroup::hand_out() {
   }
 }
 
-// A process that always has something in hand would keep its slot from the other tasks for ever.
+// A process that always has a job in hand would keep a slot from the other tasks for ever.
 bool ProcessGroup::must_wait(const ProcessExecution& execution) const {
   const auto since = slots_.slot_awaited_since();
   return busy() > 0 && since && *since < execution.arrived_at();

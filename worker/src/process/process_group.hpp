@@ -1,9 +1,15 @@
-// The processes of one task: the queue of its jobs, which process runs each, and when one is
-// started.
+// Process group: the processes of one task: the queue of the task's jobs, which process runs each
+// job, and when a process is started.
 //
-// A job goes to the member that has the least of its kind in hand; when none has room, another is
-// started, as long as there is a slot. One that could not be started, or that ended before it
-// answered anything, makes the next start wait for a random part of a growing pause.
+// A job goes to the member with the fewest jobs in hand; when no member has places left, the group
+// starts another process, as long as there is a slot. A process that could not be started, or that
+// ended before any answer, makes the next start wait for a random part of a growing pause.
+//
+// What always holds; only the loop's thread reads and writes:
+// - `queue_` holds an execution exactly while `place` of the execution is set. withdraw() removes
+//   both.
+// - `members_` has each started process until the process has ended: see remove().
+// - While `restart_` runs, no process is started; `starts_` bounds the starts of one turn.
 #pragma once
 
 #include <list>
@@ -27,11 +33,11 @@ struct ProcessSettings {
   minder::TaskRules rules;
   Random random;
   Log& log;
-  const TaskVariables* variables = nullptr;  // none: only what is inherited
-  WrittenLog* written = nullptr;             // none: what it prints is discarded
+  const TaskVariables* variables = nullptr;  // none: only inherited variables
+  WrittenLog* written = nullptr;             // none: the output of processes is discarded
 };
 
-// What the executor says of its slots; see TaskQueue.
+// The executor's answers about slots; see TaskQueue.
 struct ProcessSlots {
   std::function<bool()> has_free_slot;
   std::function<std::optional<TimePoint>()> slot_awaited_since;
@@ -52,7 +58,7 @@ class ProcessGroup {
   std::size_t extra() const;
   void drain();
 
-  // What its tasks and members need.
+  // For executions and members of the group.
   EventLoop& loop() { return settings_.loop; }
   Timers& timers() { return settings_.loop.timers(); }
   const ProcessCommand& command() const { return command_; }
@@ -61,9 +67,9 @@ class ProcessGroup {
   Duration kill_allowance() const { return kill_allowance_; }
   void turn_soon();
   void ping_soon() { pinging_.start_soon(); }
-  // True: it was in the queue, and is not any more.
+  // True: the execution was in the queue, and is not any more.
   bool withdraw(ProcessExecution& execution);
-  // It has ended like this.
+  // The process of `member` has ended like this.
   void remove(ProcessMember& member, const ExecutionEnd& end);
   void log_fault(const std::string& reason);
   void log_dropped(const std::string& reason, std::int64_t count);

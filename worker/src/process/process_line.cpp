@@ -21,13 +21,13 @@ std::optional<Duration> seconds_of(std::string_view text) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
 }
 
-// A number, or its digits as a string: what some languages can say of ids beyond 2^53.
+// A number, or the digits as a string: some languages write ids beyond 2^53 so.
 std::optional<std::int64_t> id_of(std::string_view value) {
   if (!value.starts_with('"')) return parse_number<std::int64_t>(value);
   return parse_number<std::int64_t>(json_string_value(value));
 }
 
-// What a line has beside the words that it shares with PULSE_FD.
+// The words of a line beside the words of PULSE_FD.
 struct Words {
   std::optional<std::string_view> takes, id, error, retry, retry_in, snooze;
 };
@@ -69,7 +69,7 @@ std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
   return end;
 }
 
-// The end of its job, if the line is one.
+// Reads the end of a job, if the line holds an end. False: `why` names the fault.
 bool read_end(const Words& words, TaskMessage& message, ProcessLine& line, std::string& why) {
   const int ends = (message.result ? 1 : 0) + (words.error ? 1 : 0) + (words.snooze ? 1 : 0);
   if (ends == 0) return true;
@@ -101,8 +101,8 @@ void append_job_line(std::string& text, const TaskInput& input) {
   append_task_stdin(text, input);
   const std::string id = std::to_string(input.job_id);
   text.replace(begin, 1, "{\"id\":" + id + ",\"id_text\":\"" + id + "\",");
-  // A payload of type json keeps its own line breaks, which stand between its tokens only: within a
-  // string JSON has none.
+  // A payload of type json keeps line breaks as written. Line breaks stand between tokens only:
+  // within a string JSON has none.
   for (std::size_t i = begin; i + 1 < text.size(); ++i) {
     if (text[i] == '\n' || text[i] == '\r') text[i] = ' ';
   }

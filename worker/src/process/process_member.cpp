@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kKeptIdle = 30s;
-// After the end of its stdin, and then between SIGTERM and SIGKILL.
+// After the end of stdin, and then between SIGTERM and SIGKILL.
 constexpr Duration kCloseGrace = 5s;
 // A process that does not read gets no more.
 constexpr std::size_t kMaxBacklog = std::size_t{1024} * 1024;
@@ -141,7 +141,7 @@ ExecutionEnd ProcessMember::end_of_job(const ExecutionEnd& end) const {
   ExecutionEnd told = end;
   if (end.kind == ExecutionEnd::Kind::not_started || end.kind == ExecutionEnd::Kind::minder_lost)
     return told;
-  // Its exit code says nothing about one job of many.
+  // The exit code of the process says nothing about one job of many.
   if (end.kind != ExecutionEnd::Kind::signalled) told.kind = ExecutionEnd::Kind::failed;
   if (!why_.empty()) {
     told.error = "its process was ended: " + why_;

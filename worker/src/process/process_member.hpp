@@ -1,4 +1,10 @@
-// One process of a group, and the jobs that it has.
+// Process member: one process of a group, and the jobs of the process.
+//
+// What always holds; only the loop's thread reads and writes:
+// - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
+//   forget() removes a job from both.
+// - `state_` goes from serving to closing or ending, and never back to serving.
+// - `deadline_` is the deadline that the minder knows.
 #pragma once
 
 #include <string>
@@ -14,7 +20,7 @@ class ProcessMember {
  public:
   explicit ProcessMember(ProcessGroup& group);
 
-  // On failure the end that its jobs have.
+  // On failure returns the end for the member's jobs.
   std::optional<ExecutionEnd> start(ProcessLimits limits);
 
   bool is_busy() const { return !in_flight_.empty(); }
@@ -26,15 +32,15 @@ class ProcessMember {
   void give(ProcessExecution& execution);
   void forget(ProcessExecution& execution);
   void tell_to_stop(const ProcessExecution& execution, Duration grace);
-  // Whether some of its jobs may go on.
+  // Whether any job of the process may go on.
   bool has_other_work() const;
-  // Ends the process; its jobs fail with this in their error.
+  // Ends the process; the jobs in flight fail with `why` in the error.
   void end_because(std::string why);
-  // What was answered in this turn goes to the executor.
+  // Hands the answers of this turn to the executor.
   void deliver();
   void flush() { child_.flush(); }
   void ping();
-  // It is idle: it is closed after a while, or now.
+  // The process is idle: closes the process after a while, or now if `is_last`.
   void rest(bool is_last);
   bool was_closed() const { return was_closed_; }
 
@@ -50,12 +56,12 @@ class ProcessMember {
   ProcessGroup& group_;
   ProcessChild child_;
   State state_ = State::serving;
-  std::string why_;  // it is ending
+  std::string why_;  // why the process is ending
   std::size_t takes_ = 1;
   std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
   std::vector<ProcessExecution*> answered_;
   TimePoint busy_since_{};  // since then no answer was delivered
-  TimePoint deadline_{};    // of its minder
+  TimePoint deadline_{};    // of the minder
   bool has_answered_ = false;
   bool was_closed_ = false;
   std::int64_t dropped_lines_ = 0;

@@ -20,7 +20,7 @@ std::vector<std::string> ProcessTasks::names() const {
   return names;
 }
 
-// A task that has a handler is a function, whatever else it is.
+// A task with a handler is a function, also where a process has the same name.
 bool ProcessTasks::takes(const HeldJob& job) const {
   return !job.job.has_handler && groups_.contains(job.job.input.identifier);
 }

@@ -17,7 +17,7 @@ class ProcessTasks final : public TaskQueue {
   ~ProcessTasks() override;
 
   std::vector<std::string> names() const;
-  // As StartExecution, of a job that it takes. Must outlive what it started.
+  // As StartExecution, of a job that takes() accepts. Must outlive the started executions.
   ExecutionStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
                        ExecutionCallbacks callbacks);
 
