@@ -1,4 +1,4 @@
-// <pulse/worker.hpp>: what handlers see, in terms of the worker's own parts.
+// <pulse/worker.hpp> for handlers, in terms of the worker's own parts.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,4 +1,13 @@
-// The threads that run C++ handlers, and the queues in front of them.
+// Handler pool: the threads that run C++ handlers, and the queues in front of the threads.
+//
+// What always holds:
+// - `State::mutex` guards `changed`, `turns`, `is_busy`, `is_closing`, the runs of each queue and
+//   `HandlerRun::state`. `queues` as a map and each `entry` are constant after the constructor.
+// - A run is queued, then running, then done; or queued, then withdrawn. Only a thread of the pool
+//   begins a run.
+// - `turns` has one entry for each run added that no thread has come to yet, also for runs
+//   withdrawn since.
+// - The state outlives the pool in threads that are left behind.
 #pragma once
 
 #include <chrono>
@@ -18,7 +27,7 @@
 
 namespace pulse {
 
-// Answers for each of the runs, in order. An exception is the answer for all of them.
+// Answers for each of the runs, in order. An exception is the answer for all runs.
 using HandlerCode = std::function<std::vector<ExecutionEnd>(std::span<const HandlerRunPtr>)>;
 
 struct HandlerEntry {
@@ -36,7 +45,7 @@ class HandlerPool {
   HandlerPool& operator=(const HandlerPool&) = delete;
 
   bool has(const std::string& task) const { return state_->queues.contains(task); }
-  // Each of a task that it has.
+  // Each run is of a task that the pool has.
   void add(const std::vector<HandlerRunPtr>& runs);
   // True: the run had not begun, and never will.
   bool withdraw(const HandlerRunPtr& run);
@@ -47,14 +56,14 @@ class HandlerPool {
  private:
   struct Queue {
     HandlerEntry entry;
-    std::deque<HandlerRunPtr> runs;  // also withdrawn ones
+    std::deque<HandlerRunPtr> runs;  // also withdrawn runs
   };
   // Outlives the pool in threads that are left behind.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    std::unordered_map<std::string, Queue> queues;  // the runs in them are guarded by mutex
-    std::deque<Queue*> turns;                       // one for each run that was added
+    std::unordered_map<std::string, Queue> queues;  // mutex guards the runs in each queue
+    std::deque<Queue*> turns;                       // an entry for each run that was added
     std::vector<bool> is_busy;                      // by thread
     bool is_closing = false;
     std::shared_ptr<HandlerOutbox> outbox;

@@ -19,7 +19,7 @@ std::vector<HandlerOutbox::Message> HandlerOutbox::take() {
   return taken;
 }
 
-// Runs and outbox hold each other while something is in it.
+// Runs and outbox hold each other while the outbox has messages.
 void HandlerOutbox::close() {
   std::vector<Message> dropped;
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,12 @@
-// One job in the hands of a C++ handler: what the loop's thread and the handler's thread share.
+// Handler run: one job in the hands of a C++ handler, shared by the loop's thread and the handler's
+// thread.
+//
+// What always holds:
+// - `reason_` changes once, from none to the first reason; only the loop's thread changes
+//   `reason_`.
+// - `execution` belongs to the loop's thread; the pool's mutex guards `state`; the other fields
+//   name their guard or are constant.
+// - `is_told_` is true from a message about progress until the loop has taken the progress.
 #pragma once
 
 #include <atomic>
@@ -19,19 +27,19 @@ class HandlerRun;
 class HandlerExecution;
 using HandlerRunPtr = std::shared_ptr<HandlerRun>;
 
-// From any thread to the loop's. What is said together travels together: only the first message
-// since the last take() calls `notify`.
+// From any thread to the loop's. Messages that come together travel together: only the first
+// message since the last take() calls `notify`.
 class HandlerOutbox {
  public:
   struct Message {
     HandlerRunPtr run;
-    std::optional<ExecutionEnd> end;  // empty: it has progress
+    std::optional<ExecutionEnd> end;  // empty: the run has progress
   };
 
   explicit HandlerOutbox(std::function<void()> notify) : notify_(std::move(notify)) {}
   void add(std::vector<Message> messages);
   std::vector<Message> take();
-  // The loop has ended: what is in it, and what comes, is dropped.
+  // The loop has ended: drops all messages, also later messages.
   void close();
 
  private:
@@ -55,11 +63,11 @@ class HandlerRun : public std::enable_shared_from_this<HandlerRun> {
   // The loop's thread. The first reason stays.
   void request_stop(EndReason reason);
   TaskProgress take_progress();
-  // Progress is told again. Until then it is only merged.
+  // The loop hears of progress again. Until then progress is only merged.
   void listen_again();
-  HandlerExecution* execution = nullptr;  // while the executor has it
+  HandlerExecution* execution = nullptr;  // while the executor has the run
 
-  // The pool's, under its lock.
+  // The pool's mutex guards the state.
   enum class State { queued, running, done, withdrawn };
   State state = State::queued;
 

@@ -112,7 +112,7 @@ void HandlerTasks::take_messages() {
 }
 
 void HandlerTasks::give_up(const HandlerRunPtr& run) {
-  if (!pool_.is_running(run)) return;  // its end is on the way
+  if (!pool_.is_running(run)) return;  // the end of the run is on the way
   log_.error("stubborn", {{"job", run->input().job_id},
                           {"task", run->input().identifier},
                           {"worker", run->input().worker_id},

@@ -1,8 +1,10 @@
-// C++ handlers as tasks of the executor. Belongs to the loop's thread, and is the loop's side of
-// the pool: jobs that start together are handed over together, and so are their ends.
+// Handler tasks: C++ handlers as tasks of the executor. Belongs to the loop's thread, and is the
+// loop's side of the pool: jobs that start together are handed over together, and so are the ends
+// of jobs.
 //
-// A handler cannot be killed. One that is told to stop and does not return in time outlives its
-// claim, so the process ends: at once, because only that is sure to end it.
+// A handler cannot be killed. A handler that is told to stop and does not return in time outlives
+// the claim, so the process ends: at once, because only the end of the process is sure to end the
+// handler.
 #pragma once
 
 #include <functional>
@@ -17,8 +19,8 @@
 namespace pulse {
 
 struct HandlerPolicy {
-  // How long a handler may go on after it was told to stop; the executor's grace, where there is
-  // one, if that is shorter.
+  // How long a handler may go on after the order to stop; a shorter grace of the executor counts
+  // instead.
   Duration stop_grace = std::chrono::seconds(5);
   // A handler did not return in time: whether the process is to end.
   std::function<bool(const HandlerRunPtr&)> on_stubborn;
@@ -30,11 +32,11 @@ class HandlerTasks {
   HandlerTasks(HandlerPolicy policy, HandlerPool& pool, std::shared_ptr<HandlerOutbox> outbox,
                Timers& timers, Log& log);
 
-  // For the executor; this must outlive it.
+  // For the executor; this object must outlive the executor.
   StartExecution starter();
   // Threads that run a handler, or that a job waits for.
   std::size_t threads_in_use() const { return pool_.in_use() + starting_.size(); }
-  // The outbox has something.
+  // The outbox has messages: hands each message to the execution.
   void take_messages();
 
  private:
