@@ -14,14 +14,14 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxErrorBytes = 8 * 1024;
 constexpr Duration kKeptIdle = 10s;
-// A function's own limits end it (see executor.hpp), not the wait for its answer.
+// A job's own limits end the function (see executor.hpp), not a wait for the answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
-// So many sessions of other tasks stay as they are, and a job gets another one: to renew one costs
-// the server as much as several jobs.
+// This number of sessions of other tasks stay untouched, and a job gets another session: to renew a
+// session costs the server as much as several jobs.
 constexpr std::size_t kMaxSpare = 4;
 // With a server that gives no session: the job goes back, to a worker that may get one.
 constexpr Duration kOpenPatience = 5s;
-// The answer to a cancel may be that the function has completed its job after all.
+// The answer to a cancel may be that the function has completed the job after all.
 constexpr Duration kMinGrace = 1s;
 
 SessionConfig function_session_config(Duration open_deadline) {
@@ -33,7 +33,7 @@ SessionConfig function_session_config(Duration open_deadline) {
   return config;
 }
 
-// In pg_stat_activity, which every role may read: the names of tasks are for those who may read
+// In pg_stat_activity, which every role may read: the names of tasks are for roles that may read
 // jobs.
 std::string session_name(const TaskInput& input) {
   return "pulse-worker job " + std::to_string(input.job_id) + ", " + input.worker_name;
@@ -68,8 +68,8 @@ ExecutionEnd end_of(const Reply& reply) {
 
 }  // namespace
 
-// One session with at most one function running in it. perform_job leaves nothing of a job in it;
-// before a job of another task it is renewed all the same.
+// One session with at most one function running. perform_job leaves nothing of a job in the
+// session; before a job of another task the session is renewed all the same.
 class FunctionTasks::FunctionSession {
  public:
   FunctionSession(std::unique_ptr<Connection> connection, Duration open_deadline, Timers& timers,
@@ -93,7 +93,7 @@ class FunctionTasks::FunctionSession {
   bool is_free() const { return !run_; }
   // The task of the last job since the session was opened; empty before the first.
   const std::string& task() const { return task_; }
-  // Since when it has been free.
+  // Since when the session has been free.
   TimePoint free_since() const { return free_since_; }
 
   void start(ClaimKey claim, std::string task, std::string name,
@@ -132,7 +132,7 @@ class FunctionTasks::FunctionSession {
     task_.clear();
   }
 
-  // A job waits for this session, which is not to be had now.
+  // A job waits for this session, and the session cannot be opened now.
   std::function<void()> on_refused;
 
  private:
@@ -175,8 +175,8 @@ class FunctionTasks::FunctionSession {
     const auto on_end = run_->on_end;
     const bool was_cancelled = run_->is_cancelled;
     forget();
-    // A cancellation may still be on its way, and would end the next job of this session. After an
-    // error nobody knows what the function has left.
+    // A cancellation may still be under way, and would end the next job of this session. After an
+    // error the state that the function has left is unknown.
     if (was_cancelled || end.kind == ExecutionEnd::Kind::refused)
       close();
     else
@@ -217,7 +217,7 @@ class FunctionTasks::Running final : public Execution {
                      on_end(end);
                    });
   }
-  void ping(TimePoint) override {}  // the server's own limits end it
+  void ping(TimePoint) override {}  // the server's own limits end the function
   std::optional<std::int64_t> pid() const override {
     return has_ended_ ? std::nullopt : session_.pid();
   }
@@ -240,8 +240,8 @@ FunctionTasks::FunctionTasks(MakeConnection make_connection, Duration open_deadl
 
 FunctionTasks::~FunctionTasks() = default;
 
-// One that has served the task; else a new one; with enough of other tasks the one that was free
-// for longest, which is renewed.
+// A session that has served the task; else a new session; with enough sessions of other tasks the
+// session that was free for longest, to be renewed.
 FunctionTasks::FunctionSession& FunctionTasks::free_session(const std::string& task) {
   FunctionSession* closed = nullptr;
   FunctionSession* longest = nullptr;
@@ -268,7 +268,7 @@ FunctionTasks::FunctionSession& FunctionTasks::new_session() {
   return *sessions_.back();
 }
 
-// The server may have too few for all that idle beside those that run.
+// The server may have too few sessions for all idle sessions beside the running jobs.
 void FunctionTasks::close_spare() {
   for (const auto& session : sessions_)
     if (session->is_free()) session->close();

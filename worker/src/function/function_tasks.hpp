@@ -1,10 +1,11 @@
-// Tasks whose handler is a function of the database: one statement, pulse.perform_job, calls it and
-// completes the job in one transaction. Each runs in a session of its own, which is kept for a
-// while for the next; nothing of a job reaches another one by it.
+// Function tasks: tasks whose handler is a function of the database: one statement,
+// pulse.perform_job, calls the function and completes the job in one transaction. Each job runs in
+// a separate session. The worker keeps the session for a while for the next job; nothing of a job
+// reaches another job through the session.
 //
-// Ending one early cancels the statement. A session that does not answer to that is closed; the
-// server notices within a second, and whatever the function still does there, its transaction fails
-// once the claim is over.
+// Ending a job early cancels the statement. A session that does not answer the cancellation is
+// closed; the server notices within a second. Whatever the function still does there, the
+// transaction fails once the claim is over.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ class FunctionTasks {
                 Random random, Log& log);
   ~FunctionTasks();
 
-  // As StartExecution; always starts. Must outlive what it started.
+  // As StartExecution; always starts. Must outlive the started executions.
   ExecutionStart start(const HeldJob& job, ExecutionCallbacks callbacks);
 
  private:
@@ -44,7 +45,7 @@ class FunctionTasks {
   std::vector<std::unique_ptr<FunctionSession>> sessions_;
 };
 
-// What a refused statement says, for last_error: SQLSTATE, message, detail, hint and context, at
+// The text of a refused statement for last_error: SQLSTATE, message, detail, hint and context, at
 // most 8 kB.
 std::string describe_error(const SqlError& error);
 

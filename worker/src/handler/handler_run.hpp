@@ -6,7 +6,7 @@
 //   `reason_`.
 // - `execution` belongs to the loop's thread; the pool's mutex guards `state`; the other fields
 //   name their guard or are constant.
-// - `is_told_` is true from a message about progress until the loop has taken the progress.
+// - `is_told_` is true from a message about progress until listen_again() finds no more progress.
 #pragma once
 
 #include <atomic>
