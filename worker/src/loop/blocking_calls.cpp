@@ -38,7 +38,7 @@ std::error_code BlockingCalls::run(std::function<void()> call) {
 void BlockingCalls::run_thread(State& state, std::function<void()> call) {
   while (call) {
     call();
-    call = nullptr;  // what it holds is freed before the wait
+    call = nullptr;  // frees the captures of the call before the wait
     call = await_next(state);
   }
 }

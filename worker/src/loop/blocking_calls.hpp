@@ -1,5 +1,10 @@
-// Runs what blocks on threads of its own. One thread stays for the next call, so that a worker
-// whose user may start no more threads, for a task has taken them all, can still reconnect.
+// Blocking calls: runs calls that block on separate threads. One thread stays for the next call, so
+// that a worker can still reconnect when a task has taken all threads that the user may start.
+//
+// What always holds, under `State::mutex`:
+// - `threads` counts the threads that run a call or wait for a call; never more than `max_threads`.
+// - At most one thread is spare (`has_spare`). `next` is set only while that thread wakes up.
+// - The state outlives the object in threads that still run.
 #pragma once
 
 #include <condition_variable>
@@ -12,19 +17,19 @@ namespace pulse {
 
 class BlockingCalls {
  public:
-  // At most so many at once: a call may take as long as it likes, and holds its thread.
+  // At most `max_threads` calls at once: a call may take any time, and holds a thread.
   explicit BlockingCalls(int max_threads) : state_(std::make_shared<State>(max_threads)) {}
-  // Waits for nothing: what runs ends by itself, and its thread with it.
+  // Waits for nothing: a running call ends by itself, and so does the thread.
   ~BlockingCalls();
   BlockingCalls(const BlockingCalls&) = delete;
   BlockingCalls& operator=(const BlockingCalls&) = delete;
 
-  // Zero when the call was given to a thread. Else it does not run: device_or_resource_busy when
-  // there are too many, or what the system says that starts no thread.
+  // Zero when the call was given to a thread. Else the call does not run: device_or_resource_busy
+  // when there are too many calls, or the system's reason for starting no thread.
   std::error_code run(std::function<void()> call);
 
  private:
-  // Shared with the threads, which may outlive it.
+  // Shared with the threads, which may outlive the object.
   struct State {
     explicit State(int limit) : max_threads(limit) {}
     const int max_threads;
@@ -32,7 +37,7 @@ class BlockingCalls {
     std::condition_variable changed;
     int threads = 0;
     bool has_spare = false;      // a thread waits for the next call
-    std::function<void()> next;  // for the spare thread, which is none any more
+    std::function<void()> next;  // For the spare thread, which is spare no more.
     bool is_closed = false;
   };
 

@@ -1,7 +1,7 @@
-// Time since boot, suspended time included: the clock every deadline of the worker is on.
+// Boot clock: time since boot, suspended time included: the clock of every deadline of the worker.
 //
-// A clock that stands still while the machine is suspended would let a worker believe, after it
-// wakes, that its claims are still good.
+// A clock that stands still while the machine is suspended would let a worker believe, after the
+// machine wakes, that claims are still good.
 
 #pragma once
 

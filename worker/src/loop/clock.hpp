@@ -1,4 +1,4 @@
-// The time that deadlines are on, behind an interface because tests move it.
+// Clock: the time that deadlines use, behind an interface because tests move the time.
 #pragma once
 
 #include <chrono>

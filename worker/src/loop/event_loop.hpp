@@ -1,7 +1,11 @@
-// The one loop of the process: sockets, child processes, signals and timers, all on one thread that
-// owns all state. Timers run on CLOCK_BOOTTIME, which also counts the time a machine sleeps. Each
-// turn runs them after what is readable has been read: a worker that was stopped for a minute finds
-// the answers that came meanwhile before it finds their deadlines passed.
+// Event loop: the only loop of the process: sockets, child processes, signals and timers, all on
+// one thread that owns all state.
+//
+// What always holds:
+// - Timers run on CLOCK_BOOTTIME, which also counts the time a machine sleeps.
+// - Each turn runs due timers after reading all readable descriptors: a worker that was stopped for
+//   a minute finds the answers of that minute before any deadline of an answer.
+// - `mutex_` guards `posted_`; only the loop's thread uses everything else.
 #pragma once
 
 #include <uv.h>

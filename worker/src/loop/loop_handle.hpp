@@ -1,4 +1,5 @@
-// Owners of libuv handles. A handle must live until its close callback; its owner need not.
+// Loop handles: owners of libuv handles. A handle must live until the close callback; the owner
+// need not.
 #pragma once
 
 #include <uv.h>

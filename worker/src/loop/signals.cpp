@@ -4,7 +4,7 @@ namespace pulse {
 
 Signals::~Signals() {
   for (auto& watch : watches_) {
-    // Freed when libuv lets go of it.
+    // Freed when libuv lets go of the handle.
     uv_close(reinterpret_cast<uv_handle_t*>(&watch.release()->handle), [](uv_handle_t* handle) {
       const std::unique_ptr<Watch> owned(static_cast<Watch*>(handle->data));
     });

@@ -1,4 +1,5 @@
-// While it lives, new threads of this thread get no signal: those are for the program's own ones.
+// Blocked signals: while the object lives, new threads of this thread get no signal: signals are
+// for the program's own threads.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +13,7 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
-    // What a thread does to itself.
+    // Signals that a thread raises by a fault of its own.
     for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
       sigdelset(&all, fault);
     }

@@ -18,8 +18,8 @@ void Timers::run_due() {
   }
   for (const Key& key : due) {
     const auto entry = running_.find(key);
-    if (entry == running_.end()) continue;  // stopped by a callback before it
-    // A copy, because the callback may destroy its timer.
+    if (entry == running_.end()) continue;  // an earlier callback has stopped this timer
+    // A copy, because the callback may destroy the timer.
     const std::function<void()> callback = entry->second->callback_;
     entry->second->key_.reset();
     running_.erase(entry);

@@ -1,5 +1,5 @@
-// Deadlines of the loop, on a clock that can be replaced. Everything that happens "later" in the
-// worker is one of these, so a test moves the clock instead of waiting.
+// Timers: deadlines of the loop, on a clock that can be replaced. Everything that happens "later"
+// in the worker is a timer, so a test moves the clock instead of waiting.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Timers {
   // When the next callback is due.
   std::optional<TimePoint> next_due() const;
 
-  // Runs what is due, in order. What the callbacks start anew for now or earlier runs in the next
-  // call, so that one call always ends.
+  // Runs the due timers, in order. A timer that a callback starts anew for now or earlier runs in
+  // the next call, so that every call ends.
   void run_due();
 
  private:
@@ -39,7 +39,7 @@ class Timers {
   std::map<Key, Timer*> running_;
 };
 
-// One deadline of one part: its callback is fixed, its time is not. Destroying it stops it.
+// One deadline of one part: the callback is fixed, the time is not. The destructor stops the timer.
 class Timer {
  public:
   Timer(Timers& timers, std::function<void()> callback)
@@ -50,7 +50,7 @@ class Timer {
 
   void start_at(TimePoint due);
   void start_in(std::chrono::nanoseconds delay) { start_at(timers_.now() + delay); }
-  // At the end of this turn of the loop: after everything that is ready now has been read.
+  // At the end of this turn of the loop: after all data that is ready now has been read.
   void start_soon() {
     if (!is_running() || due() > timers_.now()) start_at(timers_.now());
   }
