@@ -1,6 +1,9 @@
-// The connections of a server, each with the time by which its client must have done what it is to
-// do next. The time counts in all, not from byte to byte, so a client that trickles is no better
-// off than one that is silent.
+// HTTP clients: the connections of a server, each with the time by which the client must have done
+// the next step. The time counts in all, not from byte to byte, so a client that trickles is no
+// better off than a silent client.
+//
+// What always holds: `mutex_` guards `clients_` and `is_ending_`. The watcher hangs up, and the
+// server's thread removes: a client in `clients_` has an open descriptor.
 #pragma once
 
 #include <chrono>
@@ -17,7 +20,7 @@ struct HttpClient {
 
   int descriptor = -1;
   std::optional<Time> deadline;
-  bool is_between_requests = true;  // or has not said a whole one
+  bool is_between_requests = true;  // or has not sent a whole request
 };
 
 class HttpClients {
@@ -30,13 +33,13 @@ class HttpClients {
   // Begins to hang up on clients whose time is over.
   void start();
 
-  // A new connection. One that is one too many takes the place of the oldest whose request is not
-  // there yet.
+  // A new connection. A connection beyond the limit takes the place of the oldest connection whose
+  // request is not there yet.
   HttpClient* add(int descriptor, std::chrono::milliseconds patience);
-  // Before its descriptor is closed.
+  // Before the client's descriptor is closed.
   void remove(HttpClient* client);
 
-  // The next step must be done within this time; without one the client may take any time.
+  // The next step must be done within `patience`; without `patience` the client may take any time.
   void expect(HttpClient* client, std::optional<std::chrono::milliseconds> patience,
               bool is_between_requests);
 

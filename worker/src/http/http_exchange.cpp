@@ -21,7 +21,7 @@ void HttpExchange::answer(HttpResponse response) {
   if (is_suspended_) MHD_resume_connection(connection_);
 }
 
-// A suspended connection is not closed, so its descriptor is the client's until the answer.
+// A suspended connection is not closed, so the descriptor is the client's until the answer.
 bool HttpExchange::is_client_gone() {
   const std::lock_guard lock(mutex_);
   if (is_answered_) return true;

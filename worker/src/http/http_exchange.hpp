@@ -1,4 +1,5 @@
-// One request and its answer, which may come from any thread, later.
+// HTTP exchange: one request and the answer, which may come from any thread, later. `mutex_` guards
+// all fields but `request`, which is written before the handler is called.
 #pragma once
 
 #include <mutex>
@@ -19,10 +20,11 @@ class HttpExchange {
   // Once; a second answer, or one that comes when the server has ended, is dropped.
   void answer(HttpResponse response);
 
-  // A look at the socket: whether the client has closed it. Until the answer is given.
+  // Looks at the socket: whether the client has closed the connection. Until the answer is given.
   bool is_client_gone();
 
-  // For the server's thread. The answer if it is there; else the connection sleeps until it is.
+  // For the server's thread. The answer if there is an answer; else the connection sleeps until
+  // answer().
   std::optional<HttpResponse> take_answer();
 
  private:

@@ -17,18 +17,18 @@
 namespace pulse {
 namespace {
 
-// A second one of these would be read by one program and not by another.
+// Headers of which a second would be read by one program and not by the next.
 constexpr std::array<std::string_view, 7> kOnce{
     "host",         "authorization", "content-length", "transfer-encoding",
     "content-type", "origin",        "idempotency-key"};
 
-// A client that does not take its answer holds the end up for so long.
+// A client that does not take an answer holds the end up for this long.
 constexpr std::chrono::seconds kFarewell(1);
 
-// libmicrohttpd complains of each broken request; that is the client's affair.
+// libmicrohttpd complains of each broken request; broken requests are the client's affair.
 void say_nothing(void* /*server*/, const char* /*format*/, va_list /*values*/) {}
 
-// Paths and queries stay as they were sent: what reads them decodes them, once.
+// Paths and queries stay as sent: the reader decodes, once.
 std::size_t leave_encoded(void* /*server*/, MHD_Connection* /*connection*/, char* text) {
   return std::strlen(text);
 }
@@ -38,7 +38,7 @@ MHD_Result take_header(void* to, MHD_ValueKind /*kind*/, const char* name, const
   std::string key(name);
   for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto [entry, is_new] = request->headers.try_emplace(key, value == nullptr ? "" : value);
-  // A proxy may read a name that ends in a blank as the name before it.
+  // A proxy may read a name that ends in a blank as the name without the blank.
   if (key.empty() || key.back() == ' ' || key.back() == '\t') request->is_ambiguous = true;
   if (!is_new && std::find(kOnce.begin(), kOnce.end(), key) != kOnce.end()) {
     request->is_ambiguous = true;
@@ -54,7 +54,7 @@ void free_stream(void* stream) { delete static_cast<std::shared_ptr<HttpStream>*
 
 MHD_Response* body_of(const HttpResponse& response) {
   if (!response.stream) {
-    // It takes no pointer to what it may only read, though it copies it.
+    // libmicrohttpd takes no pointer to constant bytes, though the bytes are copied.
     return MHD_create_response_from_buffer(
         response.body.size(), const_cast<char*>(response.body.data()), MHD_RESPMEM_MUST_COPY);
   }
@@ -80,8 +80,8 @@ MHD_Result queue(MHD_Connection* connection, const HttpResponse& response) {
 
 }  // namespace
 
-// What libmicrohttpd calls, on the server's thread. C code is not unwound: where memory is out, the
-// connection is closed.
+// The callbacks of libmicrohttpd, on the server's thread. C code is not unwound: where memory is
+// out, the connection is closed.
 struct HttpCallbacks {
   using Visit = HttpServer::Visit;
 
@@ -115,8 +115,8 @@ struct HttpCallbacks {
     auto visit = std::make_unique<Visit>();
     visit->exchange = std::make_shared<HttpExchange>(connection);
     visit->exchange->request.target = target;
-    // The text is a buffer, of which it would read the query next and make more of it than there is
-    // room for, without an answer. What we read is in the copy.
+    // The text is a buffer. libmicrohttpd would read the query next and expand the query beyond the
+    // buffer, without an answer. The server reads the copy.
     if (const char* query = std::strchr(target, '?')) const_cast<char*>(query)[1] = '\0';
     const std::lock_guard lock(self->visits_mutex_);
     self->visits_.insert(visit.get());
@@ -190,7 +190,7 @@ struct HttpCallbacks {
     return queue(connection, *response);
   }
 
-  // Called when a request's head is there, again for each part of its body, and at its end.
+  // Called when a request's head is there, again for each part of the body, and at the end.
   static MHD_Result take(void* server, MHD_Connection* connection, const char* /*path*/,
                          const char* method, const char* /*version*/, const char* body,
                          std::size_t* body_size, void** request) {
@@ -250,7 +250,7 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
       nullptr, HttpCallbacks::take, server.get(),        //
       MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr,  //
       MHD_OPTION_LISTEN_SOCKET, listener.get(),          //
-      // Beyond those that are served, while the oldest are being closed.
+      // Beyond the connections that are served, while the oldest are being closed.
       MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(2 * limits.max_connections),
       MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::take_connection, server.get(),
       MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::end, server.get(),  //
@@ -259,14 +259,14 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
       MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.max_head_bytes,
       MHD_OPTION_END);
   if (server->daemon_ == nullptr) return problem("its thread cannot be started");
-  listener.release();  // the daemon closes it
+  listener.release();  // the daemon closes the descriptor
   return server;
 }
 
 HttpServer::~HttpServer() {
   if (daemon_ == nullptr) return;
   {
-    // The daemon may not end while a connection sleeps, and sends nothing more when it ends.
+    // The daemon may not end while a connection sleeps, and sends nothing more at the end.
     std::unique_lock lock(visits_mutex_);
     is_ending_ = true;
     for (Visit* visit : visits_) {

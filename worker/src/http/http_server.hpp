@@ -1,7 +1,11 @@
-// A server of HTTP/1.1 on a thread of its own. It reads whole requests and gives each to a handler,
-// which must not block: the answer may come later, from another thread. A client that asks slowly,
-// or never to the end, holds one of the connections until its time is over or a newer client needs
-// it, and nothing else.
+// HTTP server: a server of HTTP/1.1 on a separate thread. The server reads whole requests and gives
+// each request to a handler, which must not block: the answer may come later, from another thread.
+// A client that asks slowly, or never to the end, holds only a connection, until the client's time
+// is over or a newer client needs the connection.
+//
+// What always holds: `visits_mutex_` guards `visits_` and `is_ending_`. A visit is in `visits_`
+// from the first line of a request until the request is over. The server's thread owns the fields
+// of a visit.
 #pragma once
 
 #include <chrono>
@@ -38,21 +42,21 @@ class HttpServer {
   // Called on the server's thread; answers at once or keeps the exchange for later.
   using Handler = std::function<void(const std::shared_ptr<HttpExchange>&)>;
 
-  // Or why it cannot listen there.
+  // Or why the server cannot listen there.
   static std::variant<std::unique_ptr<HttpServer>, std::string> start(const HttpAddress& address,
                                                                       HttpLimits limits,
                                                                       Handler handler);
-  // Answers what is unanswered, ends streams, sends it all, for a second at most, and closes every
-  // connection.
+  // Answers all open requests, ends streams, sends the answers, for a second at most, and closes
+  // every connection.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // With the port that was given, where any was asked for.
+  // With the port that the system gave, where any port was asked for.
   const HttpAddress& address() const { return address_; }
   std::size_t connections() const { return clients_.size(); }
 
-  // What one connection is at; for the server's thread.
+  // The state of one connection; for the server's thread.
   struct Visit {
     std::shared_ptr<HttpExchange> exchange;
     std::shared_ptr<HttpStream> stream;

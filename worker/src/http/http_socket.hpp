@@ -13,10 +13,10 @@ namespace pulse {
 // Invalid, with errno set, if there can be none.
 UniqueFd listen_at(const HttpAddress& address);
 
-// The port that it got.
+// The port that the system gave.
 std::uint16_t bound_port(int descriptor);
 
-// The address of a client in digits, without the port; empty for one that is not of IP.
+// The address of a client in digits, without the port; empty for an address outside of IP.
 std::string address_text(const sockaddr* client);
 
 }  // namespace pulse

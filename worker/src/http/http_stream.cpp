@@ -9,7 +9,7 @@
 namespace pulse {
 namespace {
 
-// The client reads none of it for so long, or leaves so much.
+// The longest time without reading, and the most bytes unread, before a client is dropped.
 constexpr std::chrono::seconds kMaxDelay(30);
 constexpr std::size_t kMaxWaiting = 1024UL * 1024;
 
@@ -33,7 +33,7 @@ bool HttpStream::is_too_slow(std::size_t more) const {
   return !waiting_.empty() && std::chrono::steady_clock::now() - waiting_since_ > kMaxDelay;
 }
 
-// The connection is there until mark_gone, and so is its descriptor.
+// The connection is there until mark_gone, and so is the descriptor.
 void HttpStream::drop() {
   waiting_.clear();
   is_closed_ = true;

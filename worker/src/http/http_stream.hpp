@@ -1,5 +1,6 @@
-// A response without an end, for server-sent events: what is sent to it waits until the client has
-// read it. A client that reads too slowly is dropped.
+// HTTP stream: a response without an end, for server-sent events: text sent to the stream waits
+// until the client has read the text. A client that reads too slowly is dropped. `mutex_` guards
+// all fields.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +19,7 @@ class HttpStream {
  public:
   // False: the client has gone or was dropped, and nothing is sent any more.
   bool send(std::string_view text);
-  // What was sent is still delivered.
+  // Text that was sent is still delivered.
   void close();
   bool is_open();
 
