@@ -14,8 +14,9 @@ struct Range {
   char32_t last;
 };
 
-// In order. C0, DEL and C1; what is invisible or turns the direction of the text; separators of
-// lines; variation selectors; characters that are none; tags. Private ones look as a font likes.
+// In order. C0, DEL and C1; characters that are invisible or turn the direction of the text;
+// separators of lines; variation selectors; noncharacters; tags. Private characters look as a font
+// likes.
 constexpr std::array<Range, 20> kHidden{{
     {0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x061C, 0x061C},
     {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F}, {0x2028, 0x202E},
@@ -96,7 +97,8 @@ std::string inert(std::string_view text, Lines lines) {
   return harmless;
 }
 
-// Below a blank there is only what stands between values: JSON has no such character in a string.
+// Below a blank there is only white space between values: JSON has no control character in a
+// string.
 std::string inert_json(std::string_view document) {
   std::string harmless;
   harmless.reserve(document.size());

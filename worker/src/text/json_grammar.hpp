@@ -1,5 +1,5 @@
-// What is JSON to PostgreSQL: by the grammar alone, so that numbers have any size, and \u0000 or
-// half a pair of surrogates may stand in a string.
+// JSON grammar: JSON in PostgreSQL's sense: by the grammar alone, so that numbers have any size,
+// and \u0000 or half a pair of surrogates may stand in a string.
 #pragma once
 
 #include <string_view>

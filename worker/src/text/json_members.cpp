@@ -8,7 +8,7 @@
 namespace pulse {
 namespace {
 
-// Of the string that begins there, with its quotes.
+// Of the string that begins there, with both quotes.
 std::size_t string_length(std::string_view text, std::size_t from) {
   std::size_t end = from + 1;
   while (text[end] != '"') end += text[end] == '\\' ? 2 : 1;

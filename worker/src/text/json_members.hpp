@@ -1,5 +1,5 @@
-// Reading JSON without a tree, where its values go on as they are: numbers keep their digits and
-// objects their order.
+// JSON members: reads JSON without a tree, where values are passed on unchanged: numbers keep
+// digits and objects keep order.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace pulse {
 // Whether `text` is a JSON object with at most so many brackets within each other.
 bool is_json_object(std::string_view text, std::size_t max_depth = std::string_view::npos);
 
-// Walks over the members of such an object.
+// Walks over the members of a text that is_json_object() accepts.
 class JsonMembers {
  public:
   explicit JsonMembers(std::string_view object);
 
-  // The next key, spelled as it is, and the text of its value; false behind the last.
+  // The next key, as written, and the text of the value; false behind the last member.
   bool next(std::string_view& key, std::string_view& value);
 
  private:
@@ -27,8 +27,8 @@ class JsonMembers {
   std::string_view rest_;
 };
 
-// What the text of a JSON string says; the text itself where half a pair of surrogates is in it,
-// which says nothing.
+// The value of a JSON string; the text itself where the string holds half a pair of surrogates,
+// which has no value.
 std::string json_string_value(std::string_view text);
 
 }  // namespace pulse

@@ -8,7 +8,7 @@
 
 namespace pulse {
 
-// The number that the whole text is; nothing when anything else stands in it.
+// The number that the whole text is; nothing when the text holds anything else.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};

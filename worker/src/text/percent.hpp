@@ -1,4 +1,4 @@
-// Percent-encoding, as addresses and forms of HTML have it.
+// Percent-encoding, as in addresses and in forms of HTML.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace pulse {
 
-// The text that is encoded; in a form a plus is a blank. Nothing for a bad escape, and for what
-// PostgreSQL could not store as a text.
+// The decoded text; in a form a plus is a blank. Nothing for a bad escape, and for a text that
+// PostgreSQL could not store.
 std::optional<std::string> percent_decoded(std::string_view text, bool is_plus_a_blank);
 
-// What is safe as a value of a query or a part of a path.
+// The text as a value of a query or a part of a path.
 std::string percent_encoded(std::string_view text);
 
 }  // namespace pulse

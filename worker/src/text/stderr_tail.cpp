@@ -8,7 +8,8 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kCutMark = "\xE2\x80\xA6";
 
-// Only the first bytes of a character are missing when a tail begins in its middle.
+// Only the first bytes of a character are missing when a tail begins in the middle of the
+// character.
 std::string_view without_torn_character(std::string_view bytes) {
   constexpr std::size_t kMaxContinuations = 3;
   std::size_t begin = 0;

@@ -1,4 +1,4 @@
-// The end of what a task wrote to stderr, fit to be stored as text in the database.
+// Stderr tail: the end of a task's output on stderr, fit to be stored as text in the database.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ class StderrTail {
   // Takes the next bytes, of any length, cut anywhere. Keeps at most 2 × kMaxBytes.
   void feed(std::string_view bytes);
 
-  // The last of it in at most `limit` bytes (which must hold the mark) of valid UTF-8: each byte
-  // that is not part of a character, and each NUL, became U+FFFD; white space at the end is cut;
-  // when something is missing before, it begins with "…".
+  // The last part in at most `limit` bytes (which must hold the mark) of valid UTF-8: each byte
+  // outside of a character, and each NUL, became U+FFFD; white space at the end is cut; when bytes
+  // are missing before, the text begins with "…".
   [[nodiscard]] std::string text(std::size_t limit = kMaxBytes) const;
 
  private:
@@ -24,7 +24,7 @@ class StderrTail {
   bool is_cut_ = false;
 };
 
-// The text that the database stores of an error of any length: its last 8 kB, as above.
+// The text that the database stores of an error of any length: the last 8 kB, as above.
 std::string storable_text(std::string_view error);
 // The first bytes of `text` that the database stores, at most `limit`.
 std::string storable_head(std::string_view text, std::size_t limit);

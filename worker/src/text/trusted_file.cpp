@@ -21,8 +21,8 @@ std::string why_unreadable(const std::string& path, int error) {
   return "cannot read " + path + ": " + std::generic_category().message(error);
 }
 
-// Of a sticky folder nobody takes the files of others, and of one that is mounted for reading
-// nobody takes any: so Kubernetes gives files to containers.
+// In a sticky folder no user takes the files of other users, and in a folder mounted for reading no
+// user takes any file: so Kubernetes gives files to containers.
 std::optional<std::string> why_folder_not_trusted(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;

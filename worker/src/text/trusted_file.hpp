@@ -1,4 +1,4 @@
-// Files of the operator that decide what the worker does.
+// Trusted files: files of the operator that steer the worker.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,15 +13,16 @@ struct FileText {
   std::string text;
 };
 
-// Where the links of a path lead to that was opened as `fd`; the path where that cannot be told.
+// The path of the file opened as `fd`, with links resolved; `path` where the links cannot be
+// resolved.
 std::string resolved_path(int fd, const std::string& path);
 
-// Who may write here decides what this process does: root and the process's own user alone may.
-// Otherwise what is wrong, with the path.
+// Who may write here decides which code this process runs: only root and the process's own user
+// may. Otherwise the fault, with the path.
 std::optional<std::string> why_not_trusted(const struct stat& status, const std::string& path);
 
-// The text of a regular file of at most 1 MB, which root or the process's own user has, and which
-// nobody else may write or put another file in the place of; else what is wrong, with the path.
+// The text of a regular file of at most 1 MB that root or the process's own user owns, and that no
+// other user may write or replace; else the fault, with the path.
 std::variant<FileText, std::string> read_trusted_file(const std::string& path);
 
 }  // namespace pulse

@@ -18,7 +18,7 @@ std::size_t utf8_character_length(std::string_view text) noexcept {
   if (first < 0x80) return 1;
 
   std::size_t length = 0;
-  // What the second byte may be is where overlong forms and surrogates are told.
+  // The range of the second byte tells overlong forms and surrogates.
   unsigned char low = 0x80;
   unsigned char high = 0xBF;
   if (first >= 0xC2 && first <= 0xDF) {
