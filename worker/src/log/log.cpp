@@ -14,14 +14,14 @@
 namespace pulse {
 namespace {
 
-// About a megabyte of lines; a worker that outruns its log by more than this loses lines, not
+// About a megabyte of lines; a worker that outruns the log by more than this loses lines, not
 // beats.
 constexpr std::size_t kMaxWaiting = 10'000;
 
 // How long a reader may take nothing before the writer looks again whether the log is being closed.
 constexpr int kPollMilliseconds = 1'000;
 
-// Between two looks of a text that is kept below: as often as an eye can follow.
+// Between two readings of the text kept below: as often as an eye can follow.
 constexpr std::chrono::milliseconds kRewritingPause(100);
 
 }  // namespace
@@ -103,7 +103,8 @@ void Log::run_writer() noexcept {
   }
 }
 
-// The line that tells of earlier ones counts as those. It is the last of its batch.
+// The line that tells the count of earlier lines counts for each of them. The line is the last of a
+// batch.
 void Log::count_lost(std::string_view lines, std::int64_t told) {
   const auto ends = static_cast<std::int64_t>(std::count(lines.begin(), lines.end(), '\n'));
   const std::int64_t own = told > 0 ? ends - 1 : ends;
@@ -140,7 +141,7 @@ void Log::tell_sink(std::string_view lines) noexcept {
 }
 
 // In pieces that a writable pipe takes at once, so that the thread can always be stopped. Returns
-// what could not be written; of a line that was cut, the next one does not become a part.
+// the lines that could not be written; after a cut line the next line begins on a new line.
 std::string_view Log::write_out(std::string_view lines) noexcept {
   if (sink_) {
     tell_sink(lines);

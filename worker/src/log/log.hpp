@@ -1,8 +1,13 @@
-// Log lines: text for people, one JSON object a line for machines. A line is an event with fields.
-// Writing happens on a thread of its own, because standard error may be a full pipe and the loop
-// must never wait for it. Lines are dropped and counted when too much is waiting, or when they
-// cannot be written, as on a full disk; the next one that can be tells how many. Payloads and
-// tokens never appear: callers pass ids, names and numbers.
+// Log: lines of text for people, one JSON object a line for machines. A line is an event with
+// fields. A separate thread writes, because standard error may be a full pipe and the loop must
+// never wait for a reader. Payloads and tokens never appear: callers pass ids, names and numbers.
+//
+// What always holds:
+// - `mutex_` guards the fields that say so; the writing thread alone uses `is_cut_`; the listeners
+//   change only before other threads log and after their last event.
+// - A line is written, or counted in `dropped_`: when too many lines wait, and when a line cannot
+//   be written, as on a full disk. The next line that can be written tells the count.
+// - write() never waits for the descriptor.
 #pragma once
 
 #include <chrono>
@@ -35,20 +40,20 @@ struct LogField {
   LogField(std::string_view key, const std::optional<Value>& optional) : key(key) {
     if (optional) value = *optional;
   }
-  // In milliseconds, with what is left of them.
+  // In milliseconds, with the rest of the nanoseconds as decimals.
   LogField(std::string_view key, std::chrono::nanoseconds time) : key(key), value(time) {}
   LogField(std::string_view key, std::string text) : key(key), value(std::move(text)) {}
 };
 
 class Log {
  public:
-  // Takes one line, without its end, on the writing thread.
+  // Takes one line, without the newline, on the writing thread.
   using Sink = std::function<void(std::string_view line)>;
-  // Hears of every event, also of those below the threshold, on the thread that tells of it.
+  // Hears of every event, also of events below the threshold, on the thread that logs the event.
   using Fields = std::initializer_list<LogField>;
   using Listener = std::function<void(std::string_view event, Fields fields)>;
 
-  // What stands below the lines now; asked on the writing thread.
+  // The text that stands below the lines now; asked on the writing thread.
   using LastText = std::function<std::string()>;
 
   // Writes to `descriptor`, which stays the caller's. Colours are of the text format.
@@ -58,13 +63,13 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Before other threads tell anything. So what is counted is what is logged.
+  // Before other threads log anything. So the counts match the log.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
   // After the last event of any thread.
   void forget_listeners() { listeners_.clear(); }
 
-  // From now on lines wait for a moment, because this text, on a terminal, is rewritten below them
-  // ten times a second at most. It is gone once the log is closed.
+  // From now on lines wait for a moment, because this text, on a terminal, is rewritten below the
+  // lines ten times a second at most. The text is gone once the log is closed.
   void keep_below(LastText text);
 
   // May be called from any thread; never blocks on the descriptor.
@@ -77,10 +82,10 @@ class Log {
   }
   void error(std::string_view event, Fields fields = {}) { write(LogLevel::error, event, fields); }
 
-  // Whatever the threshold is: an operator has asked.
+  // At any threshold: an operator has asked.
   void answer(std::string_view event, Fields fields) { put(LogLevel::info, event, fields); }
 
-  // Writes what is waiting and stops the writer; gives up on a reader that takes nothing for a
+  // Writes the waiting lines and stops the writer; gives up on a reader that takes nothing for a
   // second. Later lines are dropped.
   void close() noexcept;
 

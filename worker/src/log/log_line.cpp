@@ -27,7 +27,7 @@ constexpr std::string_view kYellow = "\x1b[33m";
 constexpr std::string_view kCyan = "\x1b[36m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
-// A job's end by how it ended, whatever its level is.
+// The end of a job by the outcome, at any level.
 std::string_view colour_of(LogLevel level, std::string_view event) {
   if (event == "completed") return kGreen;
   if (event == "failed") return kRed;
@@ -60,7 +60,7 @@ std::string timestamp(std::chrono::system_clock::time_point at) {
   return std::string(text.data(), length) + '.' + millis + 'Z';
 }
 
-// Bytes that are no UTF-8 become U+FFFD: a log line must stay readable by its reader's parser.
+// Bytes outside of UTF-8 become U+FFFD: a log line must stay readable for a parser.
 std::string json_text(std::string_view text) {
   return inert_json(
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

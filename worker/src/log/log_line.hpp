@@ -1,4 +1,4 @@
-// How one log line looks, apart from where it goes.
+// Log line: the form of one log line, apart from the place of writing.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ struct LogLook {
   LogLook(LogFormat format, LogColour colour = LogColour::none) : format(format), colour(colour) {}
 };
 
-// The line with its final newline. Fields of empty text are left out; no control character is in it
-// but those of its colours.
+// The line with the final newline. Fields of empty text are left out; the line holds no control
+// character but the colours.
 std::string log_line(LogLook look, std::chrono::system_clock::time_point at, LogLevel level,
                      std::string_view event, std::initializer_list<LogField> fields);
 

@@ -8,7 +8,7 @@ namespace pulse {
 void open_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
-    // In the direction that nobody uses. It gets the lowest number that is free, which is this one.
+    // In the direction that no program uses. open() takes the lowest free number: this stream's.
     (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -8,7 +8,8 @@ namespace pulse {
 
 class StatusLine {
  public:
-  // What to write so that complete `lines` stand above a last line of this text; no text: none.
+  // The bytes to write so that complete `lines` stand above a last line of this text; no text: no
+  // last line.
   std::string write(std::string_view lines, std::string text);
 
  private:

@@ -1,4 +1,4 @@
-// What the log may do to the terminal that it is written to, if there is one.
+// Terminal: the ways in which the log may use a terminal, if the log goes to a terminal.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@ namespace pulse {
 
 struct Terminal {
   bool is_there = false;  // the log goes to a terminal
-  std::string kind;       // TERM: empty or `dumb` for those that know no sequences
+  std::string kind;       // TERM: empty or `dumb` for terminals that know no sequences
   std::string no_color;   // NO_COLOR: not empty where the operator wants no colours
   int descriptor = -1;
 
   using Variable = std::function<const char*(const char* name)>;
   static Terminal look(int descriptor, const Variable& variable);
 
-  // Lines in JSON are for programs, so they get no colours, on a terminal neither.
+  // Lines in JSON are for programs, and get no colours, on a terminal neither.
   bool takes_colour(LogFormat format) const;
   bool takes_rewriting(LogFormat format) const;
   // Characters in a line, now: people resize windows.
