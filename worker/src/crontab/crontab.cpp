@@ -29,7 +29,7 @@ constexpr std::array<Field, 5> kFields{{{"minute", 0, 59},
                                         {"weekday", 0, 7, true}}};
 constexpr int kSunday = 7;  // besides 0
 
-// What load_crontab calls an option of the file.
+// load_crontab's name of an option of the file.
 struct Option {
   std::string_view name;
   const char* key;
@@ -43,7 +43,7 @@ constexpr std::array<Option, 7> kOptions{{{"id", "name"},
                                           {"jobKeyMode", "job_key_mode"},
                                           {"priority", "priority", true}}};
 
-// What is wrong with a line; nothing where it is fine.
+// The fault of a line; nothing where the line is fine.
 using Problem = std::optional<std::string>;
 
 std::string quoted(std::string_view text) { return '\'' + std::string(text) + '\''; }
@@ -61,7 +61,7 @@ std::string_view take_until(std::string_view& rest, char separator) {
   return part;
 }
 
-// The values of one part of a list: *, */n, a or a-b. False: it is none of these.
+// The values of one part of a list: *, */n, a or a-b. False: the part is none of the four.
 bool read_part(std::string_view part, const Field& field, std::set<int>& values) {
   const bool is_weekday = field.highest == kSunday;
   std::optional<int> first = field.lowest;
@@ -83,8 +83,9 @@ bool read_part(std::string_view part, const Field& field, std::set<int>& values)
   return true;
 }
 
-// Appends the field as the server reads it. There a day field that begins with a star restricts
-// nothing, and here one that names every day; so such a field becomes a list.
+// Appends the field as the server reads the field. In the server a day field that begins with a
+// star restricts nothing; in the file only a field that names every day restricts nothing. So a day
+// field with a star becomes a list.
 Problem read_field(std::string_view text, const Field& field, std::string& cron) {
   std::set<int> values;
   std::string_view rest = text;
@@ -200,7 +201,7 @@ Problem read_payload(std::string_view text, Item& item) {
   return std::nullopt;
 }
 
-// Reads one line into an object and the name of its schedule.
+// Reads one line into an object and the name of the schedule.
 Problem read_item(std::string_view rest, std::string& object, std::string& name) {
   std::string cron;
   for (const Field& field : kFields) {

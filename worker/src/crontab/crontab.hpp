@@ -11,7 +11,7 @@
 
 namespace pulse {
 
-// What pulse.load_crontab takes: an array of objects.
+// The argument of pulse.load_crontab: an array of objects.
 struct CrontabItems {
   std::string json = "[]";
   int count = 0;
@@ -20,7 +20,7 @@ struct CrontabItems {
 // The items of a text, or which line is wrong, and how.
 std::variant<CrontabItems, std::string> parse_crontab(std::string_view text);
 
-// The same of a file, which only its owner may write.
+// The same of a file, which only the owner may write.
 std::variant<CrontabItems, std::string> read_crontab(const std::string& path);
 
 }  // namespace pulse

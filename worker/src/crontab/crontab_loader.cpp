@@ -50,7 +50,7 @@ void CrontabLoader::tell_loaded() {
 bool CrontabLoader::send_next() {
   if (!is_started_ || !is_wanted_ || is_sent_ || retry_.is_running()) return false;
   is_sent_ = true;
-  is_wanted_ = false;  // what the file says later is loaded again
+  is_wanted_ = false;  // items that set() brings later are loaded again
   session_.send(statements::kLoadCrontab, {set_name_, items_.json}, kLoadDeadline,
                 [this](const Reply& reply) { take_reply(reply); });
   return true;
@@ -86,7 +86,7 @@ void CrontabLoader::take_failure(const Reply& reply) {
   log_.warning("crontab_failed", {{"set", set_name_},
                                   {"sqlstate", error == nullptr ? "" : error->sqlstate},
                                   {"reason", reason}});
-  // The file or the rights would have to change for what does not pass.
+  // A refusal that does not pass needs another file or other rights.
   if (error == nullptr || is_passing(error->sqlstate)) {
     is_wanted_ = true;
     if (is_started_) retry_.start_in(kRetryPause);

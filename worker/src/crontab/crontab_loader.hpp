@@ -1,5 +1,5 @@
-// Makes the schedules of the database what the crontab file says: once the worker is registered,
-// and whenever the file is read again.
+// Crontab loader: makes the schedules of the database equal to the crontab file: once the worker is
+// registered, and whenever the file is read again.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class CrontabLoader {
   CrontabLoader(const CrontabLoader&) = delete;
   CrontabLoader& operator=(const CrontabLoader&) = delete;
 
-  // What the file says from now on.
+  // The items of the file from now on.
   void set(std::string set_name, CrontabItems items);
   // The session may be used from now on.
   void start();

@@ -13,7 +13,7 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxDepth = 100;
-// What JSON5 takes as a blank. Text that was pasted has some that look like a space.
+// The blanks of JSON5. Pasted text has some that look like a space.
 constexpr std::array<std::string_view, 25> kBlanks{
     " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\u00a0", "\u1680", "\u2000",
     "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
@@ -43,7 +43,7 @@ void append_utf8(std::string& text, std::uint32_t code) {
   put(0x80 | (code & 0x3F));
 }
 
-// Each reading function takes what it reads from the front and appends it to the JSON; false: the
+// Each reading function takes a value from the front and appends the value to the JSON; false: the
 // text is wrong there.
 class Reader {
  public:
@@ -214,7 +214,7 @@ class Reader {
     return digits;
   }
 
-  // Refuses what is infinite as a number of 64 bits.
+  // Refuses a number that is infinite in 64 bits.
   bool read_number() {
     const std::size_t begin = json_.size();
     if (!take("+") && take("-")) json_ += '-';

@@ -12,7 +12,7 @@ struct JsonText {
   std::string text;
 };
 
-// The same value as JSON; else what is wrong. Infinity and NaN are refused, because JSON has none.
+// The same value as JSON; else the fault. Infinity and NaN are refused, because JSON has neither.
 std::variant<JsonText, std::string> json_of_json5(std::string_view text);
 
 }  // namespace pulse
