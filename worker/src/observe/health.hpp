@@ -1,5 +1,5 @@
-// What the loop says of itself, for other threads: the loop writes it at the end of each turn, and
-// never waits for a reader.
+// Health: the loop's state for other threads: the loop writes the state at the end of each turn,
+// and never waits for a reader.
 #pragma once
 
 #include <mutex>
@@ -11,11 +11,12 @@
 namespace pulse {
 
 struct WorkerState {
-  bool is_established = false;  // registered, and attached where that is possible
+  bool is_established = false;  // registered, and attached where attaching is possible
   bool is_draining = false;     // or stopping, or stopped
   std::int64_t worker_id = 0;   // 0: not registered
-  TimePoint last_good{};        // when the last beat that was answered well had been sent
-  Duration silence_limit{};     // for so long after it a claim is certainly ours
+  TimePoint last_good{};        // when the last beat was sent that the server answered well
+  // For this long after `last_good` a claim is certainly this worker's.
+  Duration silence_limit{};
   std::int64_t running = 0;
   std::int64_t prefetched = 0;
   std::int64_t held = 0;  // running, prefetched, and ended without an answer yet
@@ -41,12 +42,12 @@ class Health {
   Seen seen_;  // guarded by mutex_
 };
 
-// The loop turns at least so often where its state is published.
+// The loop turns at least this often where the state is published.
 constexpr Duration kTurnInterval = std::chrono::seconds(1);
-// A loop that has not turned for so long is stuck.
+// A loop that has not turned for this long is stuck.
 constexpr Duration kMaxTurn = std::chrono::seconds(10);
 
-// Why the process is not alive, or not ready to run jobs; nothing if it is.
+// Why the process is not alive, or not ready to run jobs; empty if the process is.
 std::string why_not_alive(const Health::Seen& seen, TimePoint now);
 std::string why_not_ready(const Health::Seen& seen, TimePoint now);
 

@@ -8,8 +8,8 @@
 namespace pulse {
 namespace {
 
-// A worker serves the tasks of its folder and of its database: a few. Should they ever be more than
-// this, the rest is counted together, because each costs the scraper a series for each line.
+// A worker serves the tasks of a folder and of a database: a few. Beyond this number the rest is
+// counted together, because each task costs the scraper a series for each line.
 constexpr std::size_t kMaxTasks = 1'000;
 constexpr const char* kOtherTasks = "(other)";
 
@@ -45,7 +45,7 @@ void add_state(std::vector<prometheus::MetricFamily>& families, const Health::Se
 
 }  // namespace
 
-// What an event says, by the names that a log line has.
+// The fields of an event, by the names of a log line.
 struct Metrics::Fields {
   Log::Fields all;
 

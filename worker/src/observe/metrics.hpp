@@ -1,5 +1,6 @@
-// Counts what is logged, and tells it in Prometheus' text format. Events come from the loop, or any
-// thread; a scrape comes from another and holds a lock no longer than it takes to copy a number.
+// Metrics: counts logged events, and tells the counts in Prometheus' text format. Events come from
+// the loop, or any thread; a scrape comes from another thread and holds a lock no longer than
+// copying a number takes.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -29,7 +30,7 @@ class Metrics {
   using Counters = prometheus::Family<prometheus::Counter>;
   using Histograms = prometheus::Family<prometheus::Histogram>;
 
-  // Of one task. What never happened to it has no line.
+  // Of one task. An outcome that never happened to the task has no line.
   struct Task {
     std::string name;
     prometheus::Counter* claimed = nullptr;

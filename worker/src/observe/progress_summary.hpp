@@ -1,5 +1,6 @@
-// How far a worker is, for an operator at a terminal: what has ended, counted from the log's
-// events, and what runs, which the loop tells. The log's writer shows the text as its status line.
+// Progress summary: how far a worker is, for an operator at a terminal: ended jobs, counted from
+// the log's events, and running jobs, which the loop tells. The log's writer shows the text as a
+// status line.
 #pragma once
 
 #include <atomic>
@@ -17,12 +18,12 @@ class ProgressSummary {
  public:
   using Columns = std::function<int()>;  // of the terminal; asked on the log's writing thread
 
-  // Time counts from now. Must outlive the logs that show it.
+  // Time counts from now. Must outlive the logs that show the summary.
   ProgressSummary(const Clock& clock, Columns columns);
   ProgressSummary(const ProgressSummary&) = delete;
   ProgressSummary& operator=(const ProgressSummary&) = delete;
 
-  // Counts what this log tells, and is shown below it.
+  // Counts the events of `log`; `log` shows the summary below the lines.
   void show(Log& log);
   // From any thread.
   void publish_running(std::int64_t running) { running_ = running; }

@@ -29,7 +29,7 @@ std::string take_variable(const char* name) {
   return text;
 }
 
-// The address with its length, which for an abstract one is all there is to end it.
+// The address with its length; only the length ends an abstract address.
 std::optional<std::pair<sockaddr_un, socklen_t>> unix_address(const std::string& text) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -79,7 +79,7 @@ ServiceManager::ServiceManager(const Wishes& wishes, Timers& timers, Log& log) {
   socket_.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   address_ = wishes.socket;
   if (wishes.watchdog) {
-    // At half of the time, as it is asked for: one beat may come late.
+    // At half of the time, as systemd asks: one message may come late.
     watchdog_.emplace(timers, std::max<Duration>(1ms, *wishes.watchdog / 2),
                       [this] { send("WATCHDOG=1"); });
   }

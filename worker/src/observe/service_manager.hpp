@@ -1,7 +1,9 @@
-// What the worker tells systemd, or another service manager with its protocol: ready, stopping, a
-// line of status, and that the loop still turns. Without NOTIFY_SOCKET it tells nothing.
+// Service manager: the worker's messages to systemd, or to another service manager with systemd's
+// protocol: ready, stopping, a line of status, and that the loop still turns. Without NOTIFY_SOCKET
+// the worker sends nothing.
 //
-// One datagram a message, so libsystemd is not needed; it would cost each worker a megabyte.
+// One datagram a message, so libsystemd is not needed; libsystemd would cost each worker a
+// megabyte.
 #pragma once
 
 #include <optional>
@@ -21,8 +23,8 @@ class ServiceManager {
     std::string socket;                // a path, or @ and a name; empty: no manager listens
     std::optional<Duration> watchdog;  // without a word for so long this process is restarted
   };
-  // Takes them out of the environment, so that no child takes them for its own. Before any thread
-  // is started.
+  // Takes the variables out of the environment, so that no child takes the variables for its own.
+  // Before any thread is started.
   static Wishes take_wishes();
 
   ServiceManager(const Wishes& wishes, Timers& timers, Log& log);
@@ -32,7 +34,7 @@ class ServiceManager {
   bool is_listening() const { return socket_.valid(); }
   // At the end of each turn of the loop.
   void publish(const WorkerState& state);
-  // The configuration is being read anew; the end of it.
+  // Before the configuration is read anew, and after.
   void begin_reload();
   void end_reload();
 

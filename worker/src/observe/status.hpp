@@ -1,5 +1,5 @@
-// What --http serves: /livez, /readyz and /metrics. The loop leaves its state here; a
-// thread of the server's own makes the pages of it.
+// Status: the pages of --http: /livez, /readyz and /metrics. The loop leaves its state here; a
+// thread of the server makes the pages.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,9 @@ namespace pulse {
 
 class Status {
  public:
-  // Or why it cannot be served. `names`: by which clients may call it, besides addresses and
-  // localhost. The clock and the log must outlive it, the log without a word.
+  // Or why the pages cannot be served. `names`: by which clients may call the server, besides
+  // addresses and localhost. The clock and the log must outlive the status; the log must be silent
+  // by then.
   static std::variant<std::unique_ptr<Status>, std::string> start(const HttpAddress& address,
                                                                   std::vector<std::string> names,
                                                                   const Clock& clock, Log& log);

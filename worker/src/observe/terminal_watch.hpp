@@ -9,11 +9,12 @@
 
 namespace pulse {
 
-// The kernel's signal of that, SIGHUP, says the same as an operator's wish to read files again, and
-// reaches only some of the processes that write to the terminal. A descriptor says it to all.
+// The kernel's signal of a closed terminal, SIGHUP, also is an operator's wish to read files again,
+// and reaches only some of the processes that write to the terminal. A descriptor tells all
+// processes.
 class TerminalWatch {
  public:
-  // Calls back once. `terminal` stays the caller's, with its flags: a shell may share them.
+  // Calls back once. `terminal` stays the caller's, with all flags: a shell may share the flags.
   TerminalWatch(EventLoop& loop, int terminal, std::function<void()> on_closed);
   TerminalWatch(const TerminalWatch&) = delete;
   TerminalWatch& operator=(const TerminalWatch&) = delete;
