@@ -23,7 +23,7 @@ struct PidList {
   }
 };
 
-// Adds the numbers of one /proc/…/children file; false when there is no such file.
+// Adds the numbers of one /proc/…/children file; false when the file does not exist.
 bool add_numbers(const char* path, PidList& list) noexcept {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -57,7 +57,7 @@ bool for_each_number(const char* path, Visit visit) noexcept {
   return true;
 }
 
-// The parent of a process, 0 when it is gone.
+// The parent of a process, 0 when the process is gone.
 pid_t parent_of(pid_t pid) noexcept {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
@@ -68,7 +68,8 @@ pid_t parent_of(pid_t pid) noexcept {
   close(fd);
   if (size <= 0) return 0;
   text[size] = '\0';
-  // The command, in parentheses, may hold anything; after the last one stand state and parent.
+  // The command, in parentheses, may hold anything; after the last parenthesis stand state and
+  // parent.
   const char* command_end = strrchr(text, ')');
   if (command_end == nullptr || strlen(command_end) < 4) return 0;
   return static_cast<pid_t>(strtol(command_end + 4, nullptr, 10));
@@ -79,7 +80,7 @@ pid_t parent_of(pid_t pid) noexcept {
 size_t list_children(pid_t* pids, size_t capacity) noexcept {
   PidList list{pids, capacity, 0};
   bool has_files = false;
-  // Children are listed by the thread that started or adopted them.
+  // The kernel lists children by the thread that started or adopted the child.
   for_each_number("/proc/self/task", [&](pid_t thread) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(thread));
@@ -95,8 +96,8 @@ bool is_zombie(pid_t child) noexcept {
 }
 
 size_t kill_living_children() noexcept {
-  // Static, so that it takes memory only where there are many. One that is not listed now is the
-  // next time.
+  // Static, so that the list takes memory only where there are many children. A child that is not
+  // listed now is listed the next time.
   static pid_t children[kMaxChildren];
   const size_t count = list_children(children, kMaxChildren);
   size_t living = 0;

@@ -1,5 +1,6 @@
-// The children of this process, its own and those it adopted as a child subreaper. Zombies that
-// are not waited for yet are among them. Needs no C++ runtime: the minder and the worker share it.
+// Children of this process: started by this process, or adopted as a child subreaper. Zombies that
+// no code has waited for yet are among the children. Needs no C++ runtime: the minder and the
+// worker share these functions.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +9,7 @@
 
 namespace pulse::minder {
 
-// As many as one look takes.
+// The most children that one reading takes.
 constexpr size_t kMaxChildren = 8192;
 
 // Fills `pids` with at most `capacity` children and returns how many. A child that comes or goes

@@ -1,10 +1,10 @@
 // pulse-minder: the parent of one task. See README.md.
 //
-// usage: pulse-minder [-p] [-n OPEN_FILES] [-w WORKER] JOB_ID SILENCE_GRACE_MS PATH
-//        [NAME ARGUMENT...]
-// with the descriptors of protocol.hpp. -p: the task may gain privileges; -n: its soft limit on
-// open descriptors; -w: the worker's pid and start, under which others see that this is still
-// there; NAME: what the task is called as, instead of PATH.
+//   usage: pulse-minder [-p] [-n OPEN_FILES] [-w WORKER] JOB_ID SILENCE_GRACE_MS PATH
+//          [NAME ARGUMENT...]
+// with the descriptors of protocol.hpp. -p: the task may gain privileges; -n: the task's soft limit
+// on open descriptors; -w: the worker's pid and start, under which other processes see that this
+// minder is still there; NAME: the task's name in its arguments, instead of PATH.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ constexpr int kUnable = 71;
 #define SYS_close_range 436
 #endif
 
-// Nothing but the descriptors of the protocol may reach the task, whatever the worker had open.
+// Only the descriptors of the protocol may reach the task, whichever files the worker had open.
 void close_strange_descriptors() noexcept {
   if (syscall(SYS_close_range, pulse::minder::kFdCount, ~0U, 0) == 0) return;
   rlimit limit{};
@@ -56,8 +56,8 @@ long long number_of(const char* text) noexcept {
 }
 
 // Holds a name that /proc/net/unix lists while this process lives: the next worker on this machine
-// waits for its end before it takes the dead worker's jobs. Best effort: without it that worker
-// does not wait.
+// waits for the end of this process before taking the dead worker's jobs. Best effort: without the
+// name the next worker does not wait.
 void show_presence(const char* worker) noexcept {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -70,7 +70,7 @@ void show_presence(const char* worker) noexcept {
   if (presence >= 0) bind(presence, reinterpret_cast<sockaddr*>(&address), size);
 }
 
-// Advances `arguments` behind the options; false when they are no such.
+// Advances `arguments` behind the options; false for anything that is no option of the minder.
 bool read_options(char**& arguments, pulse::minder::TaskRules& rules,
                   const char*& worker) noexcept {
   for (; *arguments != nullptr && **arguments == '-'; ++arguments) {
@@ -93,7 +93,7 @@ bool read_options(char**& arguments, pulse::minder::TaskRules& rules,
 }  // namespace
 
 #ifdef __SANITIZE_ADDRESS__
-// The search for leaks hangs in a process that blocks every signal; this one allocates nothing.
+// The search for leaks hangs in a process that blocks every signal; this process allocates nothing.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
@@ -111,8 +111,8 @@ int main(int count, char** arguments, char** environment) {
   close_strange_descriptors();
   if (worker != nullptr) show_presence(worker);
 
-  // What is sent to the worker's group, a terminal's ^C and ^Z among it, is not for the minder,
-  // which has to work when the worker is stopped or dead.
+  // Signals to the worker's group, as a terminal's ^C and ^Z, are not for the minder: the minder
+  // has to work when the worker is stopped or dead.
   setpgid(0, 0);
   sigset_t all;
   sigfillset(&all);

@@ -25,7 +25,7 @@ int64_t earlier(int64_t one, int64_t other) noexcept {
   return one < other ? one : other;
 }
 
-// Poll wakes for either descriptor; what was counted is of no interest.
+// Poll wakes for either descriptor; the number of events is of no interest.
 template <typename Event>
 void discard(int fd) noexcept {
   Event event;
@@ -53,7 +53,7 @@ bool Minder::open_watches() noexcept {
   return false;
 }
 
-// A worker that was stopped while it started this may have lost the job meanwhile.
+// A worker that was stopped during the start of this minder may have lost the job meanwhile.
 bool Minder::is_too_late() noexcept {
   read_orders();
   check_time();
@@ -80,8 +80,8 @@ bool Minder::start_task() noexcept {
   }
   close(start[1]);
   start_fd_ = start[0];
-  // The task's descriptors must close when it closes them. The directory stays open: the task
-  // finds its executable through it.
+  // The task's descriptors must close when the task closes its own. The directory stays open: the
+  // task finds the executable through the directory.
   constexpr int kOfTask[] = {kStdinFd, kStdoutFd, kStderrFd, kPulseFd, kFileFd, kWorkDirectoryFd};
   for (const int fd : kOfTask) close(fd);
   return true;
@@ -139,7 +139,7 @@ void Minder::read_start() noexcept {
 
 void Minder::reap() noexcept {
   while (!has_ended_) {
-    // Look before taking: while the task is a zombie, its number cannot name another group.
+    // Look before reaping: while the task is a zombie, the task's number cannot name another group.
     siginfo_t ended{};
     if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
     if (ended.si_pid != task_) {
@@ -192,7 +192,8 @@ void Minder::signal_group(int number) const noexcept {
 
 void Minder::report(Report::Kind kind, int value, int detail) noexcept {
   const Report message{kind, value, detail};
-  // A worker that is gone cannot be told, and one that is stopped finds it when it goes on.
+  // A worker that is gone hears nothing, and a worker that is stopped finds the report when the
+  // worker goes on.
   send(kLineFd, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -201,9 +202,9 @@ void Minder::kill_leftovers() noexcept {
   constexpr int kFirstWaitMs = 10;
   constexpr int kMaxWaitMs = 1000;
   for (int wait_ms = kFirstWaitMs;; wait_ms = wait_ms * 2 < kMaxWaitMs ? wait_ms * 2 : kMaxWaitMs) {
-    // What left the group was adopted when its parent died; killing it brings its children here.
-    // Zombies stay while a process of the task is alive: under a limit on processes they take the
-    // room in which a fork bomb would go on.
+    // A process that left the group was adopted when its parent died; killing the process brings
+    // its children here. Zombies stay while a process of the task is alive: under a limit on
+    // processes, zombies take the places in which a fork bomb would go on.
     if (kill_living_children() == 0) {
       pid_t reaped = 0;
       while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {

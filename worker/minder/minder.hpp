@@ -1,8 +1,14 @@
-// Starts one task, watches it and the line to the worker, and lets nothing of it survive.
+// Minder: starts one task, watches the task and the line to the worker, and lets nothing of the
+// task survive.
 //
 // Ends the task when the deadline of the last ping has passed (the worker is stopped), at once when
-// the line closes (the worker is dead or has hung up), and when the worker says so. One thread, no
-// allocation that grows, no C++ runtime.
+// the line closes (the worker is dead or has hung up), and when the worker says so.
+//
+// What always holds, on the only thread; no allocation that grows, no C++ runtime:
+// - Exactly one report of an end is sent: not started, exited or signalled.
+// - `is_terminating_` and the first `stopped_by_` stay once set; `kill_at_` only moves to an
+//   earlier time, and is 0 once SIGKILL is sent.
+// - The minder exits with 0 only when no process of the task is left.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +22,8 @@ namespace pulse::minder {
 
 class Minder {
  public:
-  // `command`: the path, and behind it the task's arguments, its name first; without any, the path
-  // is its name.
+  // `command`: the path, and behind the path the task's arguments, beginning with the task's name;
+  // without arguments, the path is the name.
   Minder(char** command, char** environment, const TaskRules& rules,
          int64_t silence_grace_ns) noexcept
       : command_(command),
@@ -25,7 +31,7 @@ class Minder {
         rules_(rules),
         silence_grace_ns_(silence_grace_ns) {}
 
-  // Returns when nothing of the task is left; false when the minder could not do its work (then
+  // Returns when nothing of the task is left; false when the minder could not do the work (then
   // nothing was started, or the worker takes over).
   bool run() noexcept;
 
@@ -51,12 +57,13 @@ class Minder {
 
   int child_fd_ = -1;  // signalfd: a child ended
   int timer_fd_ = -1;  // timerfd on CLOCK_BOOTTIME, absolute
-  int start_fd_ = -1;  // the child's failure to become the task, or its success by closing
+  int start_fd_ = -1;  // the child's failure to become the task, or success by closing
   bool is_line_open_ = true;
 
   pid_t task_ = 0;
   bool has_ended_ = false;
-  int64_t deadline_ = 0;  // of the last ping; 0 before the first, and once it has passed
+  // Of the last ping; 0 before the first ping, and once the deadline has passed.
+  int64_t deadline_ = 0;
   bool is_terminating_ = false;
   int64_t kill_at_ = 0;  // while terminating; 0 once SIGKILL is sent
   Report::StoppedBy stopped_by_ = Report::kNobody;

@@ -1,7 +1,7 @@
-// What passes between the worker and pulse-minder, over a pair of Unix stream sockets, the line.
-// Both are always built together, so the messages are plain structs. The kernel takes one as small
-// as these whole or not at all. (Packets would be framed for us, but only ten of them may wait, and
-// a reset hides what was said before it.)
+// Protocol: the messages between the worker and pulse-minder, over a pair of Unix stream sockets,
+// the line. Both programs are always built together, so the messages are plain structs. The kernel
+// takes a message of this size whole or not at all. (The kernel would frame packets, but only ten
+// packets may wait, and a reset hides the messages before the reset.)
 #pragma once
 
 #include <stdint.h>
@@ -15,15 +15,15 @@ constexpr int kStderrFd = 2;
 constexpr int kPulseFd = 3;
 constexpr int kLineFd = 4;           // the minder's end of the line
 constexpr int kDirectoryFd = 5;      // the directory that holds the executable
-constexpr int kFileFd = 6;           // the executable, to see that its name still means it
+constexpr int kFileFd = 6;           // the executable, to see that the name still means this file
 constexpr int kWorkDirectoryFd = 7;  // where the task starts
 constexpr int kFdCount = 8;
 
-// What the name of a minder's abstract socket begins with; the worker's pid and start follow.
+// The beginning of the name of a minder's abstract socket; the worker's pid and start follow.
 constexpr const char* kPresence = "pulse-minder/";
 
-// Worker to minder. Times are CLOCK_BOOTTIME in nanoseconds: a message that waited while the
-// minder was stopped says as much as it said when it was sent.
+// Worker to minder. Times are CLOCK_BOOTTIME in nanoseconds: a message that waited while the minder
+// was stopped says as much as at the time of sending.
 struct Order {
   enum Kind : int32_t {
     kPing = 1,       // `at`: when SIGTERM is due unless another ping comes
@@ -49,7 +49,7 @@ struct Report {
     kWorkDirectory = 3,
     kChanged = 4,  // the name does not mean the checked file any more
     kExecute = 5,
-    kTooLate = 6,  // its deadline has passed, or the worker is gone or wants its end
+    kTooLate = 6,  // the deadline has passed, or the worker is gone or wants the task's end
   };
   enum StoppedBy : int32_t { kNobody = 0, kWorker = 1, kSilence = 2 };
   int32_t kind;

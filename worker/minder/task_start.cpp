@@ -26,8 +26,9 @@ namespace {
   _exit(written == sizeof failure ? 127 : 126);
 }
 
-// Changes the soft limit only, so that a task can have back what the worker's user may have.
-template <typename Resource>  // a type of its own in one C library, a number in another
+// Changes the soft limit only, so that a task can raise the limit to the limit of the worker's
+// user.
+template <typename Resource>  // an enum in one C library, a number in another
 bool lower_limit(Resource resource, rlim_t soft) noexcept {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0) return false;
@@ -37,8 +38,9 @@ bool lower_limit(Resource resource, rlim_t soft) noexcept {
 
 bool prepare(pid_t minder, const TaskRules& rules) noexcept {
   if (setsid() < 0) return false;
-  // A second line of defence: if the minder is killed, the task is too. It does not reach the
-  // task's children, and a change of credentials clears it, so nothing relies on it.
+  // A second line of defence: if the minder is killed, the task is killed too. The signal does not
+  // reach the task's children, and a change of credentials clears the setting, so nothing relies on
+  // the signal.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (getppid() != minder) _exit(126);
   if (!rules.may_gain_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
@@ -48,11 +50,11 @@ bool prepare(pid_t minder, const TaskRules& rules) noexcept {
 }
 
 void reset_signals() noexcept {
-  // What the kernel takes for a sigaction: all zero is SIG_DFL. The C library's own function spares
-  // two signals that it uses itself, and the worker may have been started with them ignored.
+  // A sigaction of the kernel: all zero is SIG_DFL. The C library's own function spares two signals
+  // that the library uses itself, and the worker may have been started with both ignored.
   const unsigned long by_default[4] = {};
   constexpr unsigned long kMaskBytes = 8;
-  // Fails for SIGKILL and SIGSTOP, which are as they should be.
+  // Fails for SIGKILL and SIGSTOP, which always have the default.
   for (int number = 1; number < NSIG; ++number) {
     syscall(SYS_rt_sigaction, number, by_default, nullptr, kMaskBytes);
   }
@@ -61,7 +63,7 @@ void reset_signals() noexcept {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// The name is executed, not the descriptor: an interpreter must be able to open what it is given,
+// The name is executed, not the descriptor: an interpreter must be able to open the script by name,
 // and a close-on-exec descriptor is gone by then. So see that the name still means the same file.
 bool names_checked_file(const char* name) noexcept {
   struct stat named {};
@@ -90,9 +92,10 @@ void become_task(pid_t minder, char** command, char** environment, const TaskRul
   const char* name = slash != nullptr ? slash + 1 : path;
   if (!names_checked_file(name)) give_up(failure_pipe, Report::kChanged, ESTALE);
 
-  // Through the minder's descriptor of the directory: it stays open there as long as the task
-  // runs, so an interpreter can open the script and a script can find its neighbours by $0, while
-  // the task inherits no descriptor for it and no folder above can be exchanged in between.
+  // Through the minder's descriptor of the directory. The directory stays open in the minder as
+  // long as the task runs, so an interpreter can open the script and a script can find neighbours
+  // by $0. The task inherits no descriptor of the directory, and no folder above can be exchanged
+  // in between.
   char executable[NAME_MAX + 64];
   const int length = snprintf(executable, sizeof executable, "/proc/%d/fd/%d/%s",
                               static_cast<int>(minder), kDirectoryFd, name);

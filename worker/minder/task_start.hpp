@@ -1,4 +1,4 @@
-// The task's own side of its start: from fork to execve.
+// Task start: the task's own side of the start: from fork to execve.
 #pragma once
 
 #include <sys/resource.h>
@@ -8,23 +8,24 @@
 
 namespace pulse::minder {
 
-// What the child writes into the pipe when it cannot become the task. The pipe closes on success.
+// The child writes a failure into the pipe when the child cannot become the task. The pipe closes
+// on success.
 struct StartFailure {
   int stage;  // Report::Stage
   int error;  // errno
 };
 
-// What the worker says of the tasks it starts.
+// The worker's rules for the tasks that the worker starts.
 struct TaskRules {
   bool may_gain_privileges = false;  // by setuid and file capabilities: sudo works
-  rlim_t open_files = 0;             // the soft RLIMIT_NOFILE; 0: what the minder has
+  rlim_t open_files = 0;             // the soft RLIMIT_NOFILE; 0: the minder's own
 };
 
 // CLOCK_BOOTTIME in nanoseconds.
 int64_t boot_now() noexcept;
 
-// Turns this freshly forked child into the task, before `deadline` unless that is 0; never returns.
-// The last component of the path, command[0], names the file in kDirectoryFd.
+// Turns this freshly forked child into the task, before `deadline` unless `deadline` is 0; never
+// returns. The last component of the path, command[0], names the file in kDirectoryFd.
 [[noreturn]] void become_task(pid_t minder, char** command, char** environment,
                               const TaskRules& rules, int64_t deadline, int failure_pipe) noexcept;
 
