@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     std::cout << "hello " << job.payload_as<json>().at("name").get<std::string>() << std::endl;
   });
 
-  // Long work says how far it is, stops when it is told to, and goes on there the next time.
+  // Long work reports progress, stops when told to, and goes on from the same place the next time.
   worker.handle("count", [](Job& job) {
     const int goal = job.payload_as<json>().at("to");
     for (int n = job.checkpoint_as<json>().value_or(0); n < goal; ++n) {

@@ -1,11 +1,12 @@
-// Runs jobs of pg_pulse inside a C++ program.
+// Handlers in C++: runs jobs of pg_pulse inside a C++ program.
 //
 //   pg_pulse::Worker worker({.database = "postgresql:///shop", .handle_signals = true});
 //   worker.handle("mail", [](pg_pulse::Job& job) { send_mail(job.payload()); });
 //   return worker.run();
 //
-// Needs C++20 and its standard library. A handler runs on one of the worker's threads; its job is
-// completed when it returns, fails when it throws, and is what it says when it returns an Outcome.
+// Needs C++20 and the standard library. A handler runs on one of the worker's threads. The job is
+// completed when the handler returns, fails when the handler throws, and ends as the Outcome says
+// when the handler returns an Outcome.
 #pragma once
 
 #include <chrono>
@@ -34,14 +35,14 @@ class HandlerRun;
 
 namespace pg_pulse {
 
-// Why a handler is asked to stop. What it returns then counts only after `shutdown`: success and
-// snoozing are reported, anything else interrupts the attempt, and the job is retried.
+// Why a handler is asked to stop. The handler's outcome then counts only after `shutdown`: success
+// and snoozing are reported, anything else interrupts the attempt, and the job is retried.
 enum class StopReason {
   none,
-  cancelled,    // by cancel_job(): it fails for good
-  timed_out,    // its timeout is over: it fails, and is retried
-  stalled,      // no progress within its stall_timeout: likewise
-  unreachable,  // the database is, and the job's task asks for it (on_unreachable)
+  cancelled,    // by cancel_job(): the job fails for good
+  timed_out,    // the timeout of the job is over: the job fails, and is retried
+  stalled,      // no progress within the job's stall_timeout: likewise
+  unreachable,  // the database is, and the job's task asks to be stopped then (on_unreachable)
   lost,         // the claim is: another worker may be running the job by now
   shutdown,     // the worker's grace is over
 };
@@ -50,28 +51,28 @@ struct Progress {
   std::optional<double> fraction = {};  // from 0 to 1
   std::optional<std::string> message = {};
   std::optional<std::string> stage = {};
-  std::optional<std::string> checkpoint = {};  // JSON: what the next attempt begins with
+  std::optional<std::string> checkpoint = {};  // JSON: the beginning of the next attempt
 };
 
-// One claim of a job, as its handler sees it. Copies are cheap and name the same claim; they may
+// One claim of a job, for the job's handler. Copies are cheap and name the same claim; a copy may
 // outlive the handler. Every function may be called from any thread.
 class PG_PULSE_API Job {
  public:
   explicit Job(std::shared_ptr<pulse::HandlerRun> run) noexcept;
 
   std::int64_t id() const noexcept;
-  // Greater with each claim: an external system that refuses smaller ones is fenced.
+  // Greater with each claim: an external system that refuses smaller tokens is fenced.
   std::int64_t token() const noexcept;
   const std::string& task() const noexcept;
   const std::string& payload() const noexcept;                    // JSON text
   const std::optional<std::string>& checkpoint() const noexcept;  // JSON text of an earlier attempt
-  // How the jobs ended that this one waited for, as far as that is on record: a JSON array.
+  // How the jobs ended that this job waited for, as far as on record: a JSON array.
   const std::optional<std::string>& parents() const noexcept;
-  // The W3C traceparent of the session that added it: what to continue, or to hand on.
+  // The W3C traceparent of the session that added the job: to continue, or to hand on.
   const std::optional<std::string>& traceparent() const noexcept;
   int attempt() const noexcept;  // counts from 1
   int max_attempts() const noexcept;
-  int crashes() const noexcept;  // how many attempts died with their worker
+  int crashes() const noexcept;  // how many attempts died with the worker
   int priority() const noexcept;
   const std::optional<std::string>& queue() const noexcept;
   const std::optional<std::string>& key() const noexcept;
@@ -81,7 +82,7 @@ class PG_PULSE_API Job {
   const std::string& run_at() const noexcept;                    // ISO 8601
   const std::string& created_at() const noexcept;                // ISO 8601
 
-  // As a value of any type that has a static parse(text), such as nlohmann::json.
+  // As a value of any type with a static parse(text), like nlohmann::json.
   template <class Json>
   Json payload_as() const {
     return Json::parse(payload());
@@ -92,15 +93,15 @@ class PG_PULSE_API Job {
     return std::optional<Json>(Json::parse(*checkpoint()));
   }
 
-  // Requested on each StopReason. Callbacks registered with it run on the worker's own thread,
-  // which must not be kept: they may set a flag or wake a thread, no more.
+  // Requested on each StopReason. Callbacks registered with the token run on the worker's own
+  // thread, which must not be kept: a callback may set a flag or wake a thread, no more.
   std::stop_token stop_token() const noexcept;
   bool stop_requested() const noexcept { return stop_reason() != StopReason::none; }
   StopReason stop_reason() const noexcept;
 
   // Sent at most once a second, merged; a checkpoint before the outcome in any case. Resets the
-  // clock of stall_timeout. Throws std::invalid_argument for a checkpoint that is no JSON or longer
-  // than 64 MiB; a message is cut at 8 kB, a stage at 128 bytes.
+  // clock of stall_timeout. Throws std::invalid_argument for a checkpoint that is not JSON or is
+  // longer than 64 MiB; a message is cut at 8 kB, a stage at 128 bytes.
   void report(Progress progress) const;
 
  private:
@@ -118,7 +119,7 @@ class PG_PULSE_API Outcome {
   static Outcome failure(std::string error, std::chrono::milliseconds retry_in);
   static Outcome final_failure(std::string error);
   // Of a failure: the payload of the next attempt, in JSON. So a batch that succeeded in part says
-  // what is left: return Outcome::failure("2 of 5 refused").with_payload(rest);
+  // which part is left: return Outcome::failure("2 of 5 refused").with_payload(rest);
   Outcome with_payload(std::string payload) &&;
   // Again after `delay`; the attempt is given back.
   static Outcome snooze(std::chrono::milliseconds delay,
@@ -136,7 +137,7 @@ class PG_PULSE_API Outcome {
 };
 
 using Handler = std::function<Outcome(Job&)>;
-// Answers for each job in order. What it does not answer for fails.
+// Answers for each job in order. A job without an answer fails.
 using BatchHandler = std::function<std::vector<Outcome>(std::span<Job>)>;
 
 enum class LogLevel { debug, info, warning, error };
@@ -153,7 +154,7 @@ struct Options {
   std::size_t max_held_bytes = std::size_t{256} << 20U;
   // How long running handlers may take to finish at a stop.
   std::chrono::milliseconds grace{25'000};
-  // How long a handler may go on after it was asked to stop: at most 5 s, and 2 s at a shutdown.
+  // How long a handler may go on after the request to stop: at most 5 s, and 2 s at a shutdown.
   std::chrono::milliseconds stop_grace{5'000};
   std::optional<std::chrono::milliseconds> heartbeat_interval = {};  // else the server's setting
   // SIGTERM and SIGINT call stop() while run() runs; a second one only five seconds after the
@@ -161,12 +162,12 @@ struct Options {
   bool handle_signals = false;
   LogLevel log_level = LogLevel::warning;  // `info` tells of each job
   LogFormat log_format = LogFormat::text;
-  // Takes lines, on a thread of its own; empty: standard error.
+  // Takes lines, on a separate thread; empty: standard error.
   std::function<void(std::string_view line)> log_sink = {};
-  // A handler has outlived its stop_grace, so another worker may soon run its job as well. A thread
-  // cannot be ended alone: unless this returns false, the process ends at once, with exit code 75
-  // and without destructors. Called once per job on the worker's own thread, which must not be
-  // kept.
+  // A handler has outlived its stop_grace, so another worker may soon run the same job as well. A
+  // thread cannot be ended alone: unless this returns false, the process ends at once, with exit
+  // code 75 and without destructors. Called once per job on the worker's own thread, which must not
+  // be kept.
   std::function<bool(const Job& job)> on_stubborn = {};
 };
 
@@ -178,8 +179,8 @@ class PG_PULSE_API Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // What runs the jobs of a task: returns an Outcome, or nothing for success. Only before run().
-  // It is called by several threads at once.
+  // The code that runs the jobs of a task: returns an Outcome, or nothing for success. Only before
+  // run(). Several threads call the code at once.
   template <class Code>
   Worker& handle(std::string task, Code code) {
     if constexpr (std::is_void_v<std::invoke_result_t<Code&, Job&>>) {
@@ -191,17 +192,18 @@ class PG_PULSE_API Worker {
       return add(std::move(task), Handler(std::move(code)));
     }
   }
-  // Takes up to `most` jobs at once, as many as are there: it never waits for more. The worker
-  // claims for all of its threads as many as the largest batch.
+  // Takes up to `max_jobs` jobs at once, as many as are there: the worker never waits for more. The
+  // worker claims for each thread as many jobs as the largest batch.
   Worker& handle_batch(std::string task, std::size_t max_jobs, BatchHandler code);
 
-  // Works until it is stopped. Once only. Returns what pulse-worker exits with: 0 drained (or, with
-  // `once`, nothing is ready), 69 the database refuses for good, 75 forced before everything was
-  // done or delivered, 78 settings refused or not granted. Throws only before it has begun.
+  // Works until stop(). Once only. Returns the exit code of pulse-worker: 0 drained (or, with
+  // `once`, nothing is ready), 69 the database refuses for good, 75 forced before all work was done
+  // or delivered, 78 settings refused or not granted. Throws only before the work has begun.
   int run();
 
   // From any thread and from a signal handler, also before run(). The first call drains: no new
-  // claims, running handlers may finish within the grace. The second one asks them to stop.
+  // claims, running handlers may finish within the grace. The second call asks the handlers to
+  // stop.
   void stop() noexcept;
 
  private:
