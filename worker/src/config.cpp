@@ -61,7 +61,8 @@ CLI::Validator variable_name() {
           "NAME"};
 }
 
-// What is wrong with these together, in the words of an error message.
+// The fault of all --process options together, in the words of an error message; empty without a
+// fault.
 std::string take_processes(const std::vector<std::string>& texts, Config& config) {
   for (const std::string& text : texts) {
     auto command = std::get<ProcessCommand>(parse_process(text));
@@ -91,7 +92,7 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
   return names;
 }
 
-// Options whose words become values once all of them are known to be right.
+// Options whose words become values once all words are known to be right.
 struct Words {
   std::string grace;
   std::string heartbeat_interval;
@@ -168,7 +169,7 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.set_version_flag("--version", "pulse-worker " PULSE_VERSION);
 }
 
-// A unit or an image says the first word, an operator adds another. Options that are lists grow.
+// A unit or an image says the first word, an operator adds a second. Options that are lists grow.
 void let_last_word_count(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() != 1) continue;

@@ -17,7 +17,7 @@ namespace pulse {
 // Each slot may be a process with pipes, or a thread; more than this is a mistake, not a wish.
 constexpr int kMaxSlots = 10'000;
 
-// A worker that dies takes them along into a recovery.
+// A worker that dies takes all jobs held ahead along into a recovery.
 constexpr int kMaxAhead = 10'000;
 
 struct Config {
@@ -26,19 +26,19 @@ struct Config {
   std::vector<ProcessCommand> processes;
   bool is_folder_wanted = false;  // --tasks was given: the folder must be there
   int concurrency = 1;
-  int batch_room = 0;  // jobs beyond these that tasks may take together with others
+  int batch_room = 0;  // jobs beyond `concurrency` that tasks may take together with other jobs
   bool once = false;
   bool may_gain_privileges = false;  // tasks, by sudo and the like
   std::string name;
-  // How many jobs may be held ahead; absent: a few per slot. `tasks_queue`: tasks take them as
-  // well.
+  // How many jobs may be held ahead; absent: a few per slot. `tasks_queue`: the queues of tasks
+  // take jobs held ahead as well.
   std::optional<int> prefetch;
   bool tasks_queue = false;
   std::size_t max_held_bytes = std::size_t{256} << 20U;  // of payloads of held jobs
   Duration grace = std::chrono::seconds(25);
   std::optional<Duration> heartbeat_interval;  // absent: the server's setting
   std::optional<HttpAddress> http;             // absent: no status pages
-  std::vector<std::string> http_names;         // of the status pages, besides their address
+  std::vector<std::string> http_names;         // of the status pages, besides the address
   TaskOutputUse task_output = TaskOutputUse::log;
   std::vector<std::string> pass_env;  // names of variables that tasks get from this process
   std::string env_file;               // of more variables for tasks; empty: none
@@ -48,7 +48,7 @@ struct Config {
   LogLevel log_level = LogLevel::info;
 };
 
-// --help, --version and mistakes: what to print and how to end.
+// --help, --version and mistakes: the text to print and how to end.
 struct EarlyExit {
   ExitCode code;
   std::string text;

@@ -29,7 +29,8 @@ void require(bool is_right, const std::string& message) {
 
 std::string own_name() { return pulse::read_hostname() + "-" + std::to_string(getpid()); }
 
-// The options with what they leave open.
+// The options with a value for each open option; throws std::invalid_argument for an impossible
+// value.
 Options completed(Options options) {
   if (options.name.empty()) options.name = own_name();
   if (options.concurrency == 0) {
@@ -134,7 +135,7 @@ void Worker::Impl::add(std::string task, std::size_t max_jobs, pulse::HandlerCod
   largest_batch_ = std::max(largest_batch_, max_jobs);
 }
 
-// A job of its own for each thread, and beside them what the threads can take in batches.
+// A job for each thread, and beside these the jobs that the threads can take in batches.
 pulse::Config Worker::Impl::config() const {
   pulse::Config config;
   config.name = options_.name;
@@ -225,8 +226,8 @@ int Worker::Impl::run_loop(pulse::Log& log) {
 }
 
 Worker::Worker(Options options) {
-  // What is opened below must not get the number of a standard error that the program lacks: the
-  // log would be written into that.
+  // A file opened below must not get the number of a standard error that the program lacks: the log
+  // would be written into the file.
   pulse::open_standard_streams();
   impl_ = std::make_unique<Impl>(std::move(options));
 }

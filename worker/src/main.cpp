@@ -20,7 +20,7 @@ namespace pulse {
 namespace {
 
 int end_early(const EarlyExit& early) {
-  // What is wrong is quoted, and may have been written by anyone.
+  // The text quotes words that may come from any writer.
   const std::string text = inert(early.text, Lines::kept);
   std::fputs(text.c_str(), early.code == ExitCode::drained ? stdout : stderr);
   return static_cast<int>(early.code);
@@ -75,16 +75,17 @@ void set_up_process() {
   // Else the allocator keeps the memory of large payloads, once one was freed.
   constexpr int kLarge = 256 * 1024;
   mallopt(M_MMAP_THRESHOLD, kLarge);
-  // What a killed minder leaves behind comes to this process to be reaped.
+  // Processes that a killed minder leaves behind come to this process to be reaped.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  // What a task can read of a process of its user: neither memory nor environment.
+  // A task can read a process of the same user: neither memory nor environment of this process.
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ConnectOptions::forget_password();
   // A write that fails says so. SIGUSR2 means nothing here, and would end the process.
   for (const int number : {SIGPIPE, SIGXFSZ, SIGUSR2}) std::signal(number, SIG_IGN);
 }
 
-// What nothing has caught. Where the machine had nothing to give, that is told instead of a dump.
+// Ends the process after an exception that no code has caught. Where the machine had no memory or
+// descriptors, the cause is printed instead of a dump.
 [[noreturn]] void end_uncaught() noexcept {
   constexpr auto kExhausted = static_cast<int>(ExitCode::exhausted);
   try {

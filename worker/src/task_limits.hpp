@@ -1,5 +1,5 @@
-// The limits of tasks whose jobs are held, asked for anew when tasks have changed: a timeout that
-// is raised or lowered counts for jobs that run, as it does for a sweep.
+// Task limits: the limits of tasks whose jobs are held. The worker asks anew when tasks have
+// changed: a raised or lowered timeout counts for running jobs, as in a sweep.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class TaskLimits {
  private:
   bool send_next();
   void take(const Reply& reply);
-  // The jobs that have not ended, of this task.
+  // Gives the limits to each job of the task that has not ended.
   void give(const QueryResult::Row& limits);
 
   Session& session_;

@@ -1,5 +1,6 @@
-// Which code runs a job of pulse-worker: a function of the database where its task has a handler,
-// else the persistent process of its task, else the executable of its name in the tasks folder.
+// Task router: the code that runs a job of pulse-worker: a function of the database where the task
+// has a handler, else the persistent process of the task, else the executable of the task's name in
+// the tasks folder.
 #pragma once
 
 #include <string>
@@ -15,16 +16,16 @@ namespace pulse {
 
 class TaskRouter {
  public:
-  // All of them outlive this.
+  // All arguments outlive this.
   TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ServedFolder& folder,
              StartExecution executables, Log& log);
 
-  // For the worker; this must outlive it.
+  // For the worker; this router must outlive the worker.
   StartExecution starter();
-  // What the processes and the folder serve at this moment; the log tells, and of what the folder
-  // refuses.
+  // The tasks that the processes and the folder serve at this moment. The log tells the tasks, and
+  // the refusals of the folder.
   std::vector<std::string> read_tasks();
-  // The same without a word, while a task that was served is missing.
+  // The same without a log line, while a task that was served is missing.
   std::vector<std::string> read_tasks_again() { return tasks_of(folder_.list()); }
 
  private:

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 // After a task could not be started for want of memory, processes or descriptors.
 constexpr Duration kExhaustedPause = 1s;
-// From forcing to leaving, come what may: tasks are killed within two of these seconds.
+// The longest time from forcing to leaving: tasks are killed within two of the five seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
 // How long --once waits for a server that does not answer, or a machine that starts no task.
@@ -131,7 +131,7 @@ void Worker::wire_heartbeat() {
 
 void Worker::wire_jobs() {
   claimer_.on_claimed = [this] {
-    sessions_.finish.open();  // in time for what the jobs report
+    sessions_.finish.open();  // in time for the reports of the jobs
     executor_.fill_slots();
   };
   claimer_.must_share = [this] { return must_share(); };
@@ -170,7 +170,7 @@ void Worker::wire_jobs() {
   finisher_.on_claim_lost = [this](ClaimKey claim) { executor_.revoke(claim); };
 }
 
-// The outcomes of what is held have no connection of their own, and cannot get one.
+// The outcomes of held jobs have no connection of their own, and cannot get one.
 bool Worker::must_share() const { return sessions_.finish.is_failing() && !held_.empty(); }
 
 void Worker::let_jobs_go_back() {
@@ -201,8 +201,9 @@ void Worker::load_crontab(CrontabItems items) {
   crontab_.set(config_.crontab_set, std::move(items));
 }
 
-// The second half of what is served. A worker that has nothing to do from its start on is a mistake
-// of its operator; one that loses all its tasks later may be in the middle of a deployment.
+// The functions are the second half of the served tasks. A worker that serves no task from the
+// start on is a mistake of the operator; a worker that loses all tasks later may be in the middle
+// of a deployment.
 void Worker::take_functions(std::vector<std::string> tasks) {
   const bool is_first = !std::exchange(knows_functions_, true);
   const bool is_change = tasks != functions_;
@@ -237,7 +238,7 @@ void Worker::stop() {
   drain_within_grace("signal");
 }
 
-// What calls it with --once waits for its end; but an outage ends no task.
+// The caller of --once waits for the end of the worker; but an outage ends no task.
 void Worker::lose_patience() {
   if (!executor_.is_idle()) return patience_.start_in(kOncePatience);
   const std::string& why = sessions_.heartbeat.last_reason();
@@ -245,7 +246,7 @@ void Worker::lose_patience() {
                                             (why.empty() ? "" : ": " + why));
 }
 
-// With --once the jobs stay ready, so that it would try for ever.
+// With --once the jobs stay ready, so that the worker would try for ever.
 void Worker::take_exhaustion(const std::string& reason) {
   claimer_.hold_off(kExhaustedPause, reason);
   if (!config_.once || !executor_.is_idle()) return;
@@ -255,8 +256,8 @@ void Worker::take_exhaustion(const std::string& reason) {
                "no task could be started for " + to_string(kOncePatience) + ": " + reason);
 }
 
-// Supervisors tell a process and then its group, people press keys twice: what comes at once is one
-// wish. Only a later signal says that the drain takes too long.
+// Supervisors tell a process and then the process group, people press keys twice: signals that come
+// at once are one wish. Only a later signal says that the drain takes too long.
 void Worker::take_signal() {
   const bool is_echo = signalled_at_ && timers_.now() < *signalled_at_ + kSignalPause;
   if (is_echo && phase_ == Phase::draining) {
@@ -271,14 +272,14 @@ void Worker::take_signal() {
 // The database refuses us and will go on refusing.
 void Worker::take_refusal(ExitCode code, const std::string& reason) {
   if (phase_ != Phase::running) {
-    // The worker cannot report what its tasks finish meanwhile.
+    // The worker cannot report the outcomes of its tasks meanwhile.
     if (code == ExitCode::database_gone) start_grace();
     return;
   }
   log_.error("refused", {{"reason", reason}, {"exit_code", static_cast<std::int64_t>(code)}});
   exit_code_ = code;
   if (was_registered_) {
-    // Tasks may finish, and what they report is delivered if the refusal ends in time.
+    // Tasks may finish, and their reports are delivered if the refusal ends in time.
     start_grace();
     drain("refused");
   } else {
@@ -286,8 +287,8 @@ void Worker::take_refusal(ExitCode code, const std::string& reason) {
   }
 }
 
-// The server gave the jobs of this worker id to other workers. What has ended already is still
-// reported: its token decides.
+// The server gave the jobs of this worker id to other workers. A job that has ended already is
+// still reported: the token decides.
 void Worker::drop_claims_of(std::int64_t worker_id) {
   held_.forget_left();
   for (const ClaimKey claim : held_.claims_of(worker_id)) {

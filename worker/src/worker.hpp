@@ -1,11 +1,20 @@
-// The worker process without its edges: wires the parts together and knows the order of starting
-// and stopping. main.cpp gives it a clock, connections and a way to start tasks; so do the tests.
+// Worker: the worker process without clock, connections and tasks: wires the parts together and
+// knows the order of starting and stopping. main.cpp gives the worker a clock, connections and a
+// way to start tasks; so do the tests.
 //
-// Start: the heartbeat's connection registers; from then on claims, outcomes and sweeps flow.
-// Drain: no new claim, prefetched jobs released, running tasks finish; beats go on until the last
-//        outcome has its answer; then the worker deregisters.
-// Force: tasks are terminated, finished outcomes are still reported, and deregistering makes the
-//        rest `interrupted`.
+//   Start: the heartbeat's connection registers; from then on claims, outcomes and sweeps flow.
+//   Drain: no new claim, prefetched jobs released, running tasks finish; beats go on until the
+//          server has answered the last outcome; then the worker deregisters.
+//   Force: tasks are terminated, finished outcomes are still reported, and deregistering makes the
+//          rest `interrupted`.
+//
+// What always holds; only the loop's thread reads and writes:
+// - `phase_` only moves forward: running, draining, forcing, leaving, finished; forcing may be left
+//   out, and a refusal before the first registration leads straight to finished.
+// - The worker deregisters only when the claimer is quiet, no task runs, no outcome waits and no
+//   job is held; or `last_call_` ends the worker without all four.
+// - `exit_code_` is drained until a refusal or forcing sets another code; the first other code
+//   stays.
 #pragma once
 
 #include <functional>
@@ -31,16 +40,16 @@ class Worker {
          const Connections& connections, StartExecution start_task, Timers& timers,
          const Random& random, Log& log);
 
-  // Tasks that wait in a queue of their own; set before start(). The queue outlives this.
+  // Tasks that wait in a queue; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
-  // Tasks that threads of this process take; set before start(). How many threads are taken, or
-  // soon will be.
+  // Tasks that threads of this process take; set before start(). `threads_in_use` counts the
+  // threads that are taken, or soon will be.
   void set_threads_in_use(std::function<std::size_t()> threads_in_use) {
     claimer_.slots_in_use = std::move(threads_in_use);
   }
-  // From now on serves these tasks and those that have a handler only.
+  // From now on serves `tasks` and the tasks that have a handler, and no other task.
   void serve(std::vector<std::string> tasks);
-  // What the crontab file says from now on.
+  // The items of the crontab file from now on.
   void load_crontab(CrontabItems items);
   void start();
   // The first call drains, a second one forces.
@@ -50,14 +59,15 @@ class Worker {
     start_grace();
     if (phase_ == Phase::running) drain(why);
   }
-  // A signal to stop: as stop(), but what follows the first within five seconds is the same wish.
+  // A signal to stop: as stop(), but a signal within five seconds of the first is the same wish.
   void take_signal();
 
   WorkerState state() const;
-  // Tells the log what runs, whatever its threshold.
+  // Logs the running jobs, at any threshold of the log.
   void tell_running() const;
 
-  // Judges other processes of this machine; set before start(). Without it none is declared lost.
+  // Judges other processes of this machine; set before start(). Where unset, no worker is declared
+  // lost.
   HostCheck::IsGone is_process_gone;
   // Everything is over and closed.
   std::function<void(ExitCode)> on_finished;
@@ -105,7 +115,7 @@ class Worker {
   Phase phase_ = Phase::running;
   ExitCode exit_code_ = ExitCode::drained;
   bool was_registered_ = false;
-  bool is_told_to_stop_ = false;  // by its own process, not by an operator
+  bool is_told_to_stop_ = false;  // by the process, not by an operator
   Timer grace_;
   Timer last_call_;
   Timer patience_;                            // of --once with a server that does not answer

@@ -15,10 +15,10 @@
 namespace pulse {
 namespace {
 
-// Between two looks for a task that was served and is missing.
+// Between two searches for a task that was served and is missing.
 constexpr std::chrono::seconds kMissingPause{5};
 
-// What the tasks get of this process's limits: what it was started with.
+// The tasks' share of this process's limits: the limits at the start of the process.
 minder::TaskRules task_rules(const Config& config, Log& log) {
   const FdLimit limit =
       raise_fd_limit(config.concurrency * static_cast<int>(1 + config.processes.size()));
@@ -123,7 +123,7 @@ void WorkerProcess::read_crontab_again() {
   worker_.load_crontab(std::get<CrontabItems>(std::move(read)));
 }
 
-// Jobs of a missing task are left to other workers, until it is there again.
+// Jobs of a missing task are left to other workers, until the task is there again.
 void WorkerProcess::look_for_missing() {
   auto tasks = router_.read_tasks_again();
   const std::set<std::string>& missing = surroundings_.folder.missing();

@@ -1,5 +1,5 @@
-// The process pulse-worker: the worker on a real loop, with real connections, tasks and signals,
-// and what watches it from outside.
+// Worker process: the process pulse-worker: the worker on a real loop, with real connections, tasks
+// and signals, and the parts that watch the worker from outside.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@
 
 namespace pulse {
 
-// What the process found where it was started.
+// The surroundings of the process at the start.
 struct Surroundings {
   ConnectOptions database;
   ServedFolder folder;
@@ -33,7 +33,7 @@ struct Surroundings {
   std::optional<CrontabItems> crontab;  // absent: no file of schedules
 };
 
-// What the loop tells the worker's state to at the end of each turn.
+// The parts that hear the worker's state at the end of each turn of the loop.
 struct Watchers {
   Status* status = nullptr;
   ProgressSummary* progress = nullptr;
@@ -74,7 +74,7 @@ class WorkerProcess {
   const minder::TaskRules rules_;
   WrittenLog written_;
   std::vector<std::string> served_;  // by the folder and the processes
-  Timer missing_;                    // looks whether a task that was served is there again
+  Timer missing_;                    // checks whether a missing task is there again
   FunctionTasks functions_;
   ProcessTasks processes_;
   TaskRouter router_;

@@ -21,7 +21,8 @@ SessionConfig session_config(const char* name, Duration open_deadline,
   config.open_deadline = open_deadline;
   // A beat is short. Payloads and results may be long.
   config.waits_for_bytes = std::string_view(name) != "heartbeat";
-  if (!config.waits_for_bytes) config.max_reconnect_delay = 2s;  // others follow it
+  // The other sessions follow this session.
+  if (!config.waits_for_bytes) config.max_reconnect_delay = 2s;
   config.settings = statements::own_settings();
   config.settings.emplace_back("statement_timeout", statement_timeout);
   // A backend whose client is gone must not stay.
@@ -59,8 +60,8 @@ void WorkerSessions::wire(Session& session) {
   session.on_pooled = [this] { tell_pooled(); };
 }
 
-// A server that has accepted this worker may refuse it for a moment: its rules are being reloaded,
-// a role's limit is reached, another server is taking over.
+// A server that has accepted this worker may refuse the worker for a moment: rules of access are
+// being reloaded, a role's limit is reached, another server is taking over.
 bool WorkerSessions::are_refused_for_good() {
   const TimePoint limit = timers_.now() - kRefusalPatience;
   const auto sessions = all();

@@ -1,4 +1,4 @@
-// The sessions of a worker with its database, and what is known of all of them together.
+// Worker sessions: the sessions of a worker with the database, and the state of all three together.
 #pragma once
 
 #include <array>
