@@ -28,7 +28,7 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 # their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
 SQL_STRUCTURE  = preamble library types tables $(SQL_NEW_TABLES)
-SQL_NEW_TABLES = flow_tables operation_tables counter_tables key_tables id_tables idempotency_tables
+SQL_NEW_TABLES = flow_tables operation_tables counter_tables depth_tables key_tables id_tables idempotency_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock ids installation
 # Tasks and queues
@@ -48,7 +48,7 @@ SQL_FUNCTIONS += scheduled_job settle schedule_rule schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion parked queue_status explain explain_job explain_task
+SQL_FUNCTIONS += depths stats fleet views ended promotion parked queue_status explain explain_job explain_task
 SQL_FUNCTIONS += verify counters overview list list_flows
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_undo operation_run

@@ -6,6 +6,7 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "counters/counters.hpp"
+#include "counters/depths.hpp"
 #include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
@@ -35,6 +36,8 @@ extern "C" void pulse_shmem_request() {
   RequestAddinShmemSpace(remembered_queues_size(kPreloadedDatabases));
   RequestAddinShmemSpace(fair_rings_size(kPreloadedDatabases));
   RequestAddinShmemSpace(counters_size());
+  RequestAddinShmemSpace(depths_size());
+  request_depths_lock();
   RequestAddinShmemSpace(claims_in_progress_size());
   RequestAddinShmemSpace(prepared_notes_size());
   RequestAddinShmemSpace(ended_sessions_size());
@@ -47,6 +50,7 @@ extern "C" void pulse_shmem_startup() {
   create_remembered_queues(kPreloadedDatabases);
   create_fair_rings(kPreloadedDatabases);
   create_counters();
+  create_depths();
   create_claims_in_progress();
   create_prepared_notes();
   create_ended_sessions();

@@ -7,6 +7,7 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "counters/noted_attempts.hpp"
+#include "counters/noted_depths.hpp"
 #include "finish/fence.hpp"
 #include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
@@ -45,6 +46,7 @@ void on_commit() {
   wake_for_commit();
   wake_for_ends();
   count_noted();
+  add_noted_depths();
   forget_unused_wakeup();
   forget_fences();
   leave_attachments();
@@ -61,6 +63,7 @@ void on_abort() {
   wake_for_abort();
   forget_ends();
   forget_noted();
+  forget_noted_depths();
   forget_credit();
   leave_end_waiting();
   forget_fences();
@@ -74,6 +77,7 @@ void on_prepare() {
   withdraw_claims();
   leave_attachments_to_prepared();
   leave_notes_to_prepared();
+  leave_noted_depths_to_prepared();
   on_abort();
 }
 
@@ -83,6 +87,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   keep_attachments(undone);
   end_queue_checks(false);
   forget_noted_since(undone);
+  forget_noted_depths_since(undone);
   forget_credit();
   lower_marks_to(gone_past());
   wake_for_undone_savepoint(undone);

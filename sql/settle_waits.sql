@@ -65,7 +65,10 @@ BEGIN
   RETURN EXISTS (
     SELECT FROM pg_class AS c
      WHERE c.oid = ANY ('{pulse.job,pulse.dependency,pulse.finished_job}'::regclass[])
-       AND (c.relhastriggers OR c.relhasrules OR c.relforcerowsecurity OR c.relchecks > 0));
+       AND (c.relhasrules OR c.relforcerowsecurity OR c.relchecks > 0
+            OR EXISTS (SELECT FROM pg_trigger AS t
+                        WHERE t.tgrelid = c.oid
+                          AND t.tgfoid <> 'pulse_internal.count_written_job'::regproc)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.may_be_refused() IS
   'Returns whether triggers, foreign keys, rules, policies or checks that others have made may '

@@ -1,6 +1,6 @@
 -- Tables, sequences and indexes; table_comments.sql describes the columns. The table job has no
--- foreign key and no row trigger, which would cost a lock or a call per job. Columns of dumped
--- tables are only appended, with defaults, so that older dumps load.
+-- foreign key, which would cost a lock per job, and no trigger that fires for direct writes.
+-- Columns of dumped tables are only appended, with defaults, so that older dumps load.
 
 CREATE SEQUENCE pulse.job_id_seq AS bigint;
 CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;

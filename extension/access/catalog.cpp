@@ -3,6 +3,10 @@
 #include "access/columns.hpp"
 #include "access/sql_version.hpp"
 
+extern "C" {
+#include "catalog/pg_proc.h"
+}
+
 namespace pulse {
 namespace {
 
@@ -92,6 +96,14 @@ Oid state_named(const char* type_name, const char* name) {
   return oid;
 }
 
+// InvalidOid in 0.1.0.
+Oid trigger_function(const char* name) {
+  oidvector* none = buildoidvector(nullptr, 0);
+  return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                         PointerGetDatum(none),
+                         ObjectIdGetDatum(get_namespace_oid("pulse_internal", true)));
+}
+
 void load_catalog() {
   require_served_sql();
   known.schema = get_namespace_oid("pulse", false);
@@ -108,6 +120,8 @@ void load_catalog() {
   known.queue_setting_rate = get_attnum(known.queue, "rate");
   known.queue_setting_per = get_attnum(known.queue, "per");
   known.queue_setting_burst = get_attnum(known.queue, "burst");
+  known.count_written_job =
+      known.has_index_lanes ? trigger_function("count_written_job") : InvalidOid;
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

@@ -60,6 +60,7 @@ struct Catalog {
   Oid dependency_parent_idx;
   Oid superseded_job;
   Oid superseded_job_key;
+  Oid count_written_job;  // the function of the triggers of pulse.job
   Oid state_ready;
   Oid state_parked;
   Oid state_running;

@@ -23,6 +23,13 @@ void start_background_process() {
   BackgroundWorkerUnblockSignals();
 }
 
+bool try_publish_process(pg_atomic_uint32* field) {
+  uint32 none = 0;
+  if (!pg_atomic_compare_exchange_u32(field, &none, process_number_of_self())) return false;
+  on_shmem_exit(pulse_process_exit, PointerGetDatum(field));
+  return true;
+}
+
 void publish_process(pg_atomic_uint32* field) {
   pg_atomic_write_u32(field, process_number_of_self());
   on_shmem_exit(pulse_process_exit, PointerGetDatum(field));

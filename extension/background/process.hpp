@@ -1,6 +1,7 @@
 // The processes of the background worker. The launcher is permanent and connects to no database, so
 // it blocks no DROP or CREATE DATABASE. It starts a maintainer in a database of pulse.databases
-// when work is due there.
+// when work is due there. A session or a sweep starts a recounter, which counts the jobs of one
+// database and ends (recounter.cpp).
 #pragma once
 
 #include "server/postgres.hpp"
@@ -16,6 +17,9 @@ void start_background_process();
 
 // Publishes this process in a field of shared memory, until it ends.
 void publish_process(pg_atomic_uint32* field);
+
+// Does so unless another process is published there.
+bool try_publish_process(pg_atomic_uint32* field);
 
 // Sleeps until the latch is set or the time has passed; exits after SIGTERM. True when settings
 // were reloaded.

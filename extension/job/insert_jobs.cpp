@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/not_null.hpp"
+#include "counters/noted_depths.hpp"
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
 #include "wake/pending_wakes.hpp"
@@ -17,6 +18,12 @@ void note_new_job(const RowValue& job) {
     note_job(DatumGetTextPP(job.value(kJobIdentifier)),
              job.has(kJobQueueName) ? DatumGetTextPP(job.value(kJobQueueName)) : nullptr,
              DatumGetTimestampTz(job.value(kJobRunAt)), DatumGetInt16(job.value(kJobPriority)));
+}
+
+void note_depths(const RowValue& job) {
+  note_added_job({job.value(kJobIdentifier), job.field(kJobQueueName),
+                  DatumGetObjectId(job.value(kJobState)),
+                  DatumGetTimestampTz(job.value(kJobRunAt))});
 }
 
 // The slots own and free the rows, which saves a copy.
@@ -67,7 +74,10 @@ void close_new_jobs(NewJobs* jobs) {
 HeapTuple form_new_job(NewJobs* jobs, RowValue* job) {
   char lane = index_lane(DatumGetObjectId(job->value(kJobState)), false, job->has(kJobWaitsOn));
   job->set(kJobIndexLane, CharGetDatum(lane));
-  if (jobs->is_plain) note_new_job(*job);
+  if (jobs->is_plain) {
+    note_new_job(*job);
+    note_depths(*job);
+  }
   HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), job->values, job->nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);
   return row;

@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "access/not_null.hpp"
+#include "counters/noted_depths.hpp"
 #include "job/statement_write.hpp"
 #include "server/compat.hpp"
 #include "server/values.hpp"
@@ -60,6 +61,15 @@ HeapTuple formed_row(Relation relation, const Datum* values, const bool* nulls, 
   memcpy(all, values, sizeof(Datum) * columns);
   memcpy(are_null, nulls, sizeof(bool) * columns);
   return heap_form_tuple(RelationGetDescr(relation), all, are_null);
+}
+
+void note_changed_depths(JobTable* table, const JobChange& change) {
+  if (!table->is_job || !change.replaces[kJobState - 1]) return;
+  DepthRow before = depth_row(table->locked);
+  DepthRow after = before;
+  after.state = DatumGetObjectId(change.value(kJobState));
+  if (change.replaces[kJobRunAt - 1]) after.run_at = DatumGetTimestampTz(change.value(kJobRunAt));
+  note_changed_job(before, after);
 }
 
 void insert_directly(JobTable* table) {
@@ -199,6 +209,7 @@ void update_locked_row(JobTable* table, JobChange* change) {
     simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
                               table->snapshot, &indexes);
     update_job_indexes(table, indexes);
+    note_changed_depths(table, *change);
   } else {
     put_changed(table, update_by_statement(table->relation, table->snapshot,
                                            &table->locked->tts_tid, *change));
@@ -219,9 +230,12 @@ void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
   TM_FailureData failure;
   ItemPointerData tid = row->tts_tid;
-  if (table->is_plain)
-    return table_tuple_delete(table->relation, &tid, GetCurrentCommandId(true), table->snapshot,
-                              InvalidSnapshot, wait, &failure, false);
+  if (table->is_plain) {
+    TM_Result result = table_tuple_delete(table->relation, &tid, GetCurrentCommandId(true),
+                                          table->snapshot, InvalidSnapshot, wait, &failure, false);
+    if (table->is_job && result == TM_Ok) note_deleted_job(depth_row(row));
+    return result;
+  }
   // Locks first, because a DELETE statement would wait for the row.
   TM_Result result = lock_row(table, tid, wait ? LockWaitBlock : LockWaitSkip, LockTupleExclusive);
   if (result != TM_Ok) return result == TM_WouldBlock ? TM_BeingModified : result;

@@ -1,5 +1,6 @@
 #include "job/statement_write.hpp"
 
+#include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "job/job_table.hpp"
 #include "server/compat.hpp"
@@ -141,12 +142,19 @@ void add_names(Statement* statement, TupleDesc shape, int columns, const char* o
   }
 }
 
+// The triggers of the extension count what statements write; C code notes what it writes itself.
+bool has_trigger_of_others(const TriggerDesc* triggers) {
+  for (int i = 0; triggers && i < triggers->numtriggers; i++)
+    if (triggers->triggers[i].tgfoid != catalog()->count_written_job) return true;
+  return false;
+}
+
 }  // namespace
 
 bool asks_for_statements(Relation table) {
   const TupleConstr* constraints = table->rd_att->constr;
-  return table->trigdesc || table->rd_rules || table->rd_rel->relforcerowsecurity ||
-         (constraints && constraints->num_check > 0);
+  return has_trigger_of_others(table->trigdesc) || table->rd_rules ||
+         table->rd_rel->relforcerowsecurity || (constraints && constraints->num_check > 0);
 }
 
 void insert_by_statement(Relation table, HeapTuple* rows, int count, int columns) {

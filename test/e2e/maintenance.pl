@@ -112,8 +112,9 @@ sub repack_job {
     my $said = `$repack $options 2>&1`;
     is($?, 0, 'pg_repack succeeds') or diag $said;
     isnt(value($node, q{SELECT pg_relation_filenode('pulse.job')}), $file, 'the table is another');
-    is(value($node, q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pulse.job'::regclass}),
-        0, 'nothing hangs on it any more');
+    is( value($node, q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pulse.job'::regclass
+            AND tgfoid <> 'pulse_internal.count_written_job'::regproc}),
+        0, 'nothing of others hangs on it any more');
     return;
 }
 

@@ -71,7 +71,8 @@ sub _table {
     my $options = value($self->{node}, qq{
         SELECT array_to_string(reloptions, ', ') FROM pg_class WHERE oid = $of});
     my $always = value($self->{node}, qq{
-        SELECT tgname FROM pg_trigger WHERE tgrelid = $of AND tgenabled = 'A'});
+        SELECT string_agg('ENABLE ALWAYS TRIGGER ' || quote_ident(tgname), ', ')
+          FROM pg_trigger WHERE tgrelid = $of AND tgenabled = 'A'});
     return { name => "pulse.$name", column => $columns[0], last_column => $columns[-1],
         key => $key, options => $options, always => $always };
 }
@@ -106,11 +107,11 @@ sub _statistics {
         "DO 'BEGIN LOCK TABLE $table->{name}; DROP STATISTICS pulse.@{[MINE]}; END'");
 }
 
-# ENABLE TRIGGER forgets that a trigger was to fire always.
+# ENABLE TRIGGER forgets which triggers were to fire always.
 sub _triggers {
     my ($table) = @_;
     return _alter($table, 'DISABLE TRIGGER USER', 'ENABLE TRIGGER USER',
-        $table->{always} ? "ENABLE ALWAYS TRIGGER $table->{always}" : ());
+        $table->{always} || ());
 }
 
 # In random order: [ statement, … ] of each.

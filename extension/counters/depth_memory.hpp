@@ -1,0 +1,105 @@
+// The layout of depths in shared memory: for the files that share it. depths.hpp has its
+// invariants.
+#pragma once
+
+#include "counters/depths.hpp"
+#include "server/shared_memory.hpp"
+
+extern "C" {
+#include "access/twophase.h"
+#include "utils/hsearch.h"
+}
+
+namespace pulse {
+
+// What the snapshot does not show from which a set of counts was counted: transactions from xmax
+// on, and those in progress.
+struct CountedSnapshot {
+  uint64 xmax;  // with its epoch; 0: the set was not counted
+  uint32 in_progress;
+};
+
+struct DatabaseDepths {
+  Oid job;        // the table that was counted; InvalidOid: none yet
+  uint8 current;  // the set of counts that readers see
+  bool is_full[kDepthKinds];
+  CountedSnapshot snapshots[2];   // of either set
+  uint64 counted_drift;           // `drift` when the last recount began
+  uint64 begun_drift;             // when the recount in progress began
+  pg_atomic_uint64 drift;         // the rest: atomics
+  pg_atomic_uint64 next_recount;  // monotonic clock: not before
+  pg_atomic_uint64 next_turn;     // monotonic clock: at the latest
+  DepthCounts further[kDepthKinds];
+};
+
+// A prepared transaction that changes depths.
+struct PreparedDepths {
+  TransactionId xid;  // InvalidTransactionId: free
+  int database;       // number of the database's slot
+};
+
+struct Depths {
+  pg_atomic_uint32 process;  // that recounts: index into ProcGlobal->allProcs, plus one; 0: none
+  Oid recounted;             // the database that is recounted
+  DatabaseDepths databases[kPreloadedDatabases];
+  // followed by PreparedDepths[prepared_capacity()], and for either set of each database by
+  // TransactionId[snapshot_capacity()]
+};
+
+extern Depths* all_depths;  // NULL: this server does not count
+extern LWLock* depths_lock;
+extern HTAB* depth_tables[kDepthKinds];
+
+inline int prepared_capacity() { return 2 * max_prepared_xacts; }
+
+// More transactions than can be in progress; a snapshot with more of them begins no recount.
+inline uint32 snapshot_capacity() {
+  return static_cast<uint32>(MaxConnections + max_worker_processes + max_prepared_xacts) + 256;
+}
+
+inline PreparedDepths* prepared_depths() {
+  return reinterpret_cast<PreparedDepths*>(all_depths + 1);
+}
+
+// The transactions that were in progress for the snapshot of a set.
+inline TransactionId* in_progress_of(const DatabaseDepths* database, int set) {
+  auto* lists = reinterpret_cast<TransactionId*>(prepared_depths() + prepared_capacity());
+  return lists + ((database - all_depths->databases) * 2 + set) * snapshot_capacity();
+}
+
+inline DatabaseDepths* depths_of(const DatabaseState* database) {
+  return &all_depths->databases[slot_of_database(database)];
+}
+
+inline int64 count_in(const DepthCounts& counts, int set, int state) {
+  return static_cast<int64>(
+      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&counts.jobs[set][state])));
+}
+
+// No job is counted in the set.
+bool is_zero(const DepthCounts& counts, int set);
+
+// Raises the latest run_at of waiting jobs in a set.
+void raise_latest(DepthCounts* counts, int set, TimestampTz at);
+
+// Empties a set of counts.
+void clear_set(DepthCounts* counts, int set);
+
+// Calls use(depth) with each depth of all databases, under the lock; it may free that depth.
+template <typename Use>
+void for_each_depth(DepthKind kind, Use use) {
+  HASH_SEQ_STATUS at;
+  hash_seq_init(&at, depth_tables[kind]);
+  while (auto* depth = static_cast<Depth*>(hash_seq_search(&at))) use(depth);
+}
+
+// How the counts of `job`, the present table of this database, are. Under the lock.
+DepthsStatus status_of(DatabaseDepths* database, Oid job);
+
+// Adds drift for what was prepared in this database and has ended: it is in no count.
+void note_ended_prepared(int database);
+
+// The prepared transaction changes depths of the database; under the exclusive lock.
+void enter_prepared(TransactionId xid, int database);
+
+}  // namespace pulse

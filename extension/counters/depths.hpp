@@ -1,0 +1,125 @@
+// Depths: how many jobs of each task and of each queue are ready, parked and running, in shared
+// memory of a preloaded server. Commits add what they changed (noted_depths.hpp). A recount reads
+// the whole table and replaces the counts (background/recounter.cpp).
+//
+// What always holds, under the lock of depths:
+// - A depth has two sets of counts. Readers see the current set. While a database is recounted, its
+//   commits add to both sets and the recount fills the other set; its end swaps the two.
+// - Either set keeps what the snapshot does not show from which it was counted. The recount takes
+//   that snapshot, and publishes it, under the exclusive lock. A commit adds its changes under the
+//   shared lock, when other transactions already see them, and to a set only if the set's snapshot
+//   does not show the transaction. A commit that added before the recount got the lock is shown, so
+//   the scan counts it. A later one looks itself up, however late it comes: also one that was
+//   shown, and gets the lock only after the sets were swapped. No change is lost or counted twice.
+// - A name keeps its depth from one recount to the next: only the beginning of a recount frees
+//   depths, those without jobs that no transaction has used since the last one began. Once a name
+//   found none, each new name is counted with further names until the next recount.
+// - `drift` grows with every change that no commit can add. The counts are exact if the last
+//   recount began after the last such change.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+enum DepthKind : uint8 { kTaskDepth, kQueueDepth, kDepthKinds };
+enum DepthState : uint8 { kReady, kParked, kRunning, kDepthStates };
+
+// Depths with a name, of all databases.
+constexpr int kMaxDepths[kDepthKinds] = {4096, 65536};
+// A longer name is counted with further names. (A name has at most 128 characters.)
+constexpr int kMaxDepthName = 128;
+
+struct DepthKey {
+  Oid database;
+  uint32 padding;  // 0, because the hash table compares every byte
+  uint64 name;     // hash of the name
+};
+
+struct DepthCounts {
+  pg_atomic_uint64 jobs[2][kDepthStates];
+  pg_atomic_uint64 latest[2];   // no waiting job has a later run_at
+  pg_atomic_uint64 claimed_at;  // when the last claim committed; 0: not known
+};
+
+struct Depth {
+  DepthKey key;  // from here on: constant until the depth is freed
+  uint8 length;
+  char name[kMaxDepthName];
+  pg_atomic_uint32 is_used;  // a transaction has looked it up since the last recount began
+  DepthCounts counts;        // atomics
+};
+
+// What a transaction changed of one depth.
+struct DepthChange {
+  Depth* depth;  // NULL: of further names
+  DepthKey key;  // tells whether the depth still is of that name
+  DepthKind kind;
+  bool has_claimed;
+  int32 jobs[kDepthStates];
+  TimestampTz latest;  // run_at of the waiting jobs that were added; kNoTime: none
+};
+
+constexpr TimestampTz kNoTime = PG_INT64_MIN;
+
+// The counts of one name; without a name those of all further names.
+struct DepthReading {
+  DepthKind kind;
+  uint8 length;
+  char name[kMaxDepthName];
+  int64 jobs[kDepthStates];
+  TimestampTz latest;  // kNoTime: none
+  TimestampTz claimed_at;
+};
+
+enum class DepthsStatus {
+  kUnknown,  // not counted here, or not yet
+  kDrifted,  // changes are missing, until the next recount
+  kExact,
+};
+
+struct DepthReadings {
+  DepthsStatus status;
+  int count;
+  DepthReading* readings;
+};
+
+// Shared memory; only in a server that preloads the library.
+Size depths_size();
+void request_depths_lock();
+void create_depths();
+
+// True when this server counts and this database has a place in shared memory.
+bool has_depths();
+
+// Finds the depth of a name, or takes one. NULL: the name is counted with further names.
+Depth* depth_of(DepthKind kind, const DepthKey& key, const char* name, int length);
+DepthKey depth_key(const char* name, int length);
+
+// A commit adds its changes between begin and end. None of these can fail.
+bool begin_adding_depths();
+void add_depth_change(const DepthChange& change, TimestampTz now);
+void add_drift();
+void end_adding_depths();
+
+// The prepared transaction changes depths, which no commit will add. Cannot fail.
+void enter_prepared_depths(TransactionId xid);
+
+// All depths of this database at one moment, in the present memory context, with changes that this
+// transaction has not committed.
+DepthReadings read_depths(const DepthChange* own, int count);
+
+// Whether all jobs of this database were counted since the server started.
+bool has_counted_depths();
+
+// Starts the process that recounts this database, if a recount is due.
+void recount_if_due();
+
+// For that process. begin_recount() returns a registered snapshot of what to count, or NULL while
+// the process of another database recounts.
+Snapshot begin_recount();
+void add_recounted(DepthKind kind, Depth* depth, DepthState state, TimestampTz run_at);
+void end_recount(Oid job, int64 duration_us);
+pg_atomic_uint32* recounting_process();
+
+}  // namespace pulse

@@ -1,0 +1,18 @@
+-- Triggers that count what statements write into pulse.job, as bulk calls and DBAs do: what C code
+-- writes directly fires no trigger, and counts itself (extension/counters/noted_depths.hpp).
+-- ALWAYS: a restored dump or a subscription has session_replication_role replica.
+CREATE FUNCTION pulse_internal.count_written_job() RETURNS trigger
+  LANGUAGE c AS 'MODULE_PATHNAME', 'pulse_count_written_job';
+CREATE TRIGGER count_written AFTER INSERT OR DELETE ON pulse.job
+  FOR EACH ROW EXECUTE FUNCTION pulse_internal.count_written_job();
+CREATE TRIGGER count_changed AFTER UPDATE ON pulse.job
+  FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state
+                     OR OLD.identifier IS DISTINCT FROM NEW.identifier
+                     OR OLD.queue_name IS DISTINCT FROM NEW.queue_name
+                     OR OLD.run_at < NEW.run_at)
+  EXECUTE FUNCTION pulse_internal.count_written_job();
+CREATE TRIGGER count_truncated AFTER TRUNCATE ON pulse.job
+  EXECUTE FUNCTION pulse_internal.count_written_job();
+ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_written;
+ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_changed;
+ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_truncated;

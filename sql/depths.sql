@@ -1,0 +1,173 @@
+-- How many jobs of each task and queue wait and run: the commits count in shared memory, and a
+-- recount reads the whole table. extension/counters/depths.hpp says why no change is lost.
+
+COMMENT ON FUNCTION pulse_internal.count_written_job() IS
+  'Trigger: counts what a statement wrote into pulse.job.';
+COMMENT ON TRIGGER count_written ON pulse.job IS 'Counts jobs that statements add or delete.';
+COMMENT ON TRIGGER count_changed ON pulse.job IS 'Counts jobs that statements move.';
+COMMENT ON TRIGGER count_truncated ON pulse.job IS 'Asks for a recount.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.depths()
+  RETURNS TABLE (kind text, name text, ready bigint, parked bigint, running bigint,
+                 claimed_at timestamptz, latest_run_at timestamptz, is_exact boolean)
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_depths';
+COMMENT ON FUNCTION pulse_internal.depths() IS
+  'Returns the jobs of all tasks together (kind all), of each task and of each queue, all at one '
+  'moment; a name of NULL stands for further names. No waiting job has a run_at after '
+  'latest_run_at. is_exact is false where changes that no commit '
+  'counted wait for the next recount. No row: nothing was counted yet, or this server does not '
+  'count.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.has_depths() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_depths';
+COMMENT ON FUNCTION pulse_internal.has_depths() IS
+  'Returns whether commits count jobs here, and all jobs were counted; if not, it asks for a '
+  'recount.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.recount_if_due() RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_recount_if_due';
+COMMENT ON FUNCTION pulse_internal.recount_if_due() IS
+  'Starts the process that recounts this database, if a recount is due.';
+
+-- Time moves without a commit, so no counter knows which ready jobs are due. The first jobs of each
+-- priority tell, one way down the index for each: all of them where they are few, else that there
+-- are more than the share. Jobs that are not due follow the due ones.
+CREATE OR REPLACE FUNCTION pulse_internal.due_of_tasks(
+    names text[], latest timestamptz[], bound int)
+  RETURNS TABLE (name text, due bigint, future bigint, soon bigint, oldest timestamptz,
+                 more_due boolean, more_future boolean, more_soon boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+  minute CONSTANT timestamptz := moment + interval '1 minute';
+  share CONSTANT int := greatest(bound / greatest(cardinality(names), 1), 1);
+  priorities CONSTANT int := 20;
+BEGIN
+  RETURN QUERY
+  SELECT n.name, sum(s.due)::bigint, sum(s.future)::bigint, sum(s.soon)::bigint, min(s.oldest),
+         bool_or(s.more_due) OR count(*) > priorities,
+         n.latest > moment AND (bool_or(s.more_future) OR count(*) > priorities),
+         n.latest > moment
+           AND (bool_or(s.more_future AND s.soon = s.future) OR count(*) > priorities)
+    FROM unnest(names, latest) AS n (name, latest) CROSS JOIN LATERAL (
+      WITH RECURSIVE step (priority, due, future, soon, oldest, more_due, more_future) AS (
+        SELECT (-32769)::int, 0::bigint, 0::bigint, 0::bigint, NULL::timestamptz, false, false
+        UNION ALL
+        SELECT f.priority::int, f.due, f.future + l.jobs, f.soon + l.soon,
+               f.oldest, f.due >= share,
+               CASE WHEN f.due >= share THEN l.jobs >= share ELSE f.jobs >= share END
+          FROM step AS s CROSS JOIN LATERAL (
+            SELECT j.priority, count(*) AS jobs, count(*) FILTER (WHERE j.run_at <= moment) AS due,
+                   count(*) FILTER (WHERE j.run_at > moment) AS future,
+                   count(*) FILTER (WHERE j.run_at > moment AND j.run_at <= minute) AS soon,
+                   min(j.run_at) FILTER (WHERE j.run_at <= moment) AS oldest
+              FROM (SELECT r.priority, r.run_at FROM pulse_internal.ready_job AS r
+                     WHERE r.identifier = n.name AND r.priority > s.priority
+                     ORDER BY r.identifier, r.priority, r.run_at LIMIT share) AS j
+             GROUP BY j.priority ORDER BY j.priority LIMIT 1) AS f
+         CROSS JOIN LATERAL (
+            SELECT count(*) AS jobs, count(*) FILTER (WHERE r.run_at <= minute) AS soon
+              FROM (SELECT r.run_at FROM pulse_internal.ready_job AS r
+                     WHERE f.due >= share AND n.latest > moment AND r.identifier = n.name
+                       AND r.priority = f.priority AND r.run_at > moment
+                     ORDER BY r.identifier, r.priority, r.run_at LIMIT share) AS r) AS l
+      )
+      SELECT * FROM step LIMIT priorities + 1) AS s
+   GROUP BY n.name, n.latest;
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_of_tasks(text[], timestamptz[], int) IS
+  'Counts ready jobs of each task that are due, are not, and fall due within a minute, within a '
+  'bound that the tasks share, and tells since when the oldest has been due; more_due, '
+  'more_future, more_soon: there may be more.';
+
+-- A count of all ready jobs makes either number exact if the other one is.
+CREATE OR REPLACE FUNCTION pulse_internal.due_jobs(
+    names text[], ready bigint[], latest timestamptz[])
+  RETURNS TABLE (name text, due bigint, future bigint, soon bigint, oldest timestamptz,
+                 is_cut boolean, more_soon boolean)
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  WITH seen AS MATERIALIZED (
+    SELECT t.* FROM pulse_internal.due_of_tasks(names, latest, 300) AS t
+  ), more AS (
+    -- Some of those of which more is to be seen share the bound alone.
+    SELECT s.name FROM seen AS s
+     WHERE s.more_due AND s.more_future AND cardinality(names) > 10 LIMIT 10
+  ), again AS MATERIALIZED (
+    SELECT t.* FROM pulse_internal.due_of_tasks(ARRAY(SELECT m.name FROM more AS m),
+             ARRAY(SELECT 'infinity'::timestamptz FROM more AS m), 300) AS t
+  ), best AS (
+    SELECT s.* FROM seen AS s WHERE NOT EXISTS (SELECT FROM again AS a WHERE a.name = s.name)
+    UNION ALL
+    SELECT a.* FROM again AS a
+  )
+  SELECT b.name,
+         CASE WHEN b.more_future THEN b.due ELSE greatest(n.ready - b.future, b.due) END,
+         CASE WHEN b.more_due OR NOT b.more_future THEN b.future
+              ELSE greatest(n.ready - b.due, b.future) END,
+         b.soon, b.oldest, b.more_due AND b.more_future, b.more_soon
+    FROM best AS b JOIN unnest(names, ready) AS n (name, ready) ON n.name = b.name;
+$$;
+COMMENT ON FUNCTION pulse_internal.due_jobs(text[], bigint[], timestamptz[]) IS
+  'Splits the ready jobs of each task, which were counted, into due and future ones, and counts '
+  'those that fall due within a minute; is_cut: due and future are what was seen of them. latest: '
+  'no job of the task has a later run_at.';
+
+-- The oldest due job of a queue is the first one of some priority.
+CREATE OR REPLACE FUNCTION pulse_internal.oldest_of_queues(names text[])
+  RETURNS TABLE (name text, oldest timestamptz)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+BEGIN
+  RETURN QUERY
+  SELECT n.name, least(open.oldest, parked.oldest)
+    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot FROM unnest(names) AS u (name))
+         AS n
+   CROSS JOIN LATERAL (
+     SELECT min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= moment) AS oldest
+       FROM (SELECT j.state::text AS state, j.run_at FROM pulse.job AS j
+              WHERE j.queue_name = n.name AND j.queue_name IS NOT NULL
+                AND j.index_lane IN ('o', 'r') LIMIT 4) AS t) AS open
+   CROSS JOIN LATERAL (
+     WITH RECURSIVE step (priority, run_at) AS (
+       (SELECT j.priority, j.run_at FROM pulse.job AS j
+         WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+           AND j.queue_name = n.name
+         ORDER BY j.priority, j.run_at LIMIT 1)
+       UNION ALL
+       SELECT x.priority, x.run_at FROM step AS s CROSS JOIN LATERAL (
+         SELECT j.priority, j.run_at FROM pulse.job AS j
+          WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+            AND j.queue_name = n.name AND j.priority > s.priority
+          ORDER BY j.priority, j.run_at LIMIT 1) AS x
+     )
+     SELECT min(o.run_at) FILTER (WHERE o.run_at <= moment) AS oldest
+       FROM (SELECT * FROM step LIMIT 20) AS o) AS parked;
+END $$;
+COMMENT ON FUNCTION pulse_internal.oldest_of_queues(text[]) IS
+  'Tells since when the oldest job of each queue has been due, among its first four open jobs and '
+  'its parked jobs.';
+
+-- Reads settings only of queues within a paused name: 'mail/*' is that of members of 'mail'.
+CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  WITH pause AS (
+    SELECT regexp_replace(s.queue_name, '/[*]$', '') AS level
+      FROM (SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused
+             UNION ALL SELECT q.queue_name FROM pulse.queue AS q WHERE q.paused) AS s
+  ), within AS (
+    SELECT DISTINCT n.name
+      FROM unnest(names) AS n (name)
+     CROSS JOIN LATERAL unnest(pulse_internal.levels_of(n.name)) AS l (level)
+      JOIN pause AS p ON p.level = l.level
+     WHERE EXISTS (SELECT FROM pause)
+  )
+  SELECT coalesce(array_agg(w.name), '{}') FROM within AS w
+   WHERE EXISTS (SELECT FROM pulse_internal.level_settings(w.name) AS s WHERE s.paused);
+$$;
+COMMENT ON FUNCTION pulse_internal.paused_queues(text[]) IS
+  'Returns which of these queues are paused, or within a paused level.';
