@@ -49,7 +49,7 @@ SQL_FUNCTIONS += scheduled_job settle schedule_rule schedule crontab
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
 SQL_FUNCTIONS += depths stats fleet views ended promotion parked queue_status explain explain_job explain_task
-SQL_FUNCTIONS += verify counters overview list list_flows
+SQL_FUNCTIONS += verify counters uncounted overview list list_flows
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_undo operation_run
 # Guards

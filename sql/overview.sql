@@ -1,118 +1,7 @@
--- The state of the whole queue in one row, cheap enough to be polled each second. Each figure is
--- counted on an index up to a bound, so it is exact below. Beyond it is estimated from a sample of
--- the table's pages, and the column `estimated` names it.
-
--- Open jobs of at most max_pairs pairs of task and priority. Future jobs are counted in order of
--- run_at, so those of the next minute come first. Of more pairs only the first job is counted,
--- because a sample tells then.
-CREATE OR REPLACE FUNCTION pulse_internal.count_open(
-    moment timestamptz, bound int, max_pairs int, OUT ready bigint, OUT future bigint,
-    OUT next_minute bigint, OUT oldest timestamptz, OUT cut boolean)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-  WITH RECURSIVE walk (identifier, priority, run_at, state) AS (
-    (SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
-      WHERE j.index_lane = 'o' ORDER BY j.identifier, j.priority, j.run_at LIMIT 1)
-    UNION ALL
-    SELECT n.* FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
-       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
-  ), pair AS MATERIALIZED (
-    SELECT w.*, count(*) OVER () >= max_pairs AS is_cut
-      FROM (SELECT w.* FROM walk AS w LIMIT max_pairs) AS w
-  ), first AS MATERIALIZED (
-    SELECT min(p.run_at) AS run_at FROM pair AS p WHERE p.state = 'ready' AND p.run_at <= moment
-  ), older AS (
-    -- The first job of a pair is its oldest, unless it runs, claimed in place.
-    SELECT min(j.run_at) AS run_at FROM first AS f CROSS JOIN pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at <= coalesce(f.run_at, moment)
-       ORDER BY j.run_at LIMIT 1) AS j
-     WHERE p.state <> 'ready'
-  ), due AS (
-    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at <= moment
-       LIMIT bound) AS d
-     WHERE NOT p.is_cut AND p.run_at <= moment LIMIT bound
-  ), later AS (
-    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at > moment
-       ORDER BY j.run_at LIMIT bound) AS d
-     WHERE NOT p.is_cut LIMIT bound
-  ), found AS (
-    SELECT d.run_at FROM due AS d UNION ALL SELECT l.run_at FROM later AS l
-    UNION ALL SELECT p.run_at FROM pair AS p WHERE p.is_cut AND p.state = 'ready'
-  )
-  SELECT count(*) FILTER (WHERE f.run_at <= moment), count(*) FILTER (WHERE f.run_at > moment),
-         count(*) FILTER (WHERE f.run_at > moment AND f.run_at <= moment + interval '1 minute'),
-         least((SELECT f.run_at FROM first AS f), (SELECT o.run_at FROM older AS o)),
-         coalesce((SELECT bool_or(p.is_cut) FROM pair AS p), false)
-    INTO ready, future, next_minute, oldest, cut FROM found AS f;
-END $$;
-COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS
-  'Counts open jobs that are due at a moment, due later, and due within the next minute, each up '
-  'to a bound, and tells which has been due for longest; cut: there are more tasks and priorities, '
-  'and only the first job of each was counted.';
-
--- Only jobs that are due can be held back by a pause. Of many queues it looks at some, and reads
--- the settings of those that are within a paused row: 'mail/*' is one of members of 'mail'.
-CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURNS float8
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  WITH pause AS MATERIALIZED (
-    SELECT regexp_replace(s.queue_name, '/[*]$', '') || '/' AS prefix
-      FROM (SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused AND p.job_id = 0
-             UNION ALL SELECT q.queue_name FROM pulse.queue AS q WHERE q.paused) AS s
-  )
-  SELECT coalesce(sum(q.jobs) FILTER (
-           WHERE EXISTS (SELECT FROM pause AS p WHERE starts_with(q.queue_name || '/', p.prefix))
-             AND EXISTS (SELECT FROM pulse_internal.level_settings(q.queue_name) AS s
-                          WHERE s.paused))
-         / sum(q.jobs), 0)::float8
-    FROM (SELECT n.name AS queue_name, count(*) AS jobs FROM unnest(queue_names) AS n (name)
-           GROUP BY n.name ORDER BY md5(n.name) LIMIT 100) AS q
-   WHERE EXISTS (SELECT FROM pause);
-$$;
-COMMENT ON FUNCTION pulse_internal.paused_part(text[]) IS
-  'Returns which part of jobs with these queues is behind a pause, judged by 100 of the queues.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.count_parked(
-    moment timestamptz, bound int, OUT future bigint, OUT next_minute bigint, OUT due bigint,
-    OUT paused bigint, OUT waiting bigint, OUT oldest timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  due_queues text[];
-BEGIN
-  SELECT array_agg(d.queue_name), min(d.run_at) INTO due_queues, oldest
-    FROM (SELECT j.queue_name, j.run_at FROM pulse.job AS j
-           WHERE j.index_lane = 'p' AND j.run_at <= moment
-           ORDER BY j.run_at LIMIT bound) AS d;
-  due := coalesce(cardinality(due_queues), 0);
-  -- Beyond the bound a sample tells.
-  IF due < bound THEN
-    paused := round(due * pulse_internal.paused_part(due_queues));
-  END IF;
-  SELECT count(*), count(*) FILTER (WHERE l.run_at <= moment + interval '1 minute')
-    INTO future, next_minute
-    FROM (SELECT j.run_at FROM pulse.job AS j
-           WHERE j.index_lane = 'p' AND j.run_at > moment
-           ORDER BY j.run_at LIMIT bound) AS l;
-  SELECT count(*) INTO waiting
-    FROM (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w;
-END $$;
-COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
-  'Counts parked jobs that are due at a moment and of these the ones behind a pause, due later, '
-  'due within the next minute, and waiting for other jobs, each up to a bound, and tells which has '
-  'been due for longest.';
+-- The state of the whole queue in one row, cheap enough to be polled each second. Commits count
+-- live jobs (depths.sql). What time changes without a commit is counted on an index up to a bound.
+-- Where nothing is counted, so is each figure; beyond the bound a sample of pages tells.
+-- The column `estimated` names the figures that are not exact.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
   RETURNS bigint
@@ -167,35 +56,6 @@ COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
   'Counts the kept jobs that ended since a moment without completing, the last ones up to a bound '
   'in all.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.sample_states(
-    moment timestamptz, part float8, OUT ready bigint, OUT future bigint,
-    OUT due_next_minute bigint, OUT parked_future bigint, OUT parked_due bigint,
-    OUT parked_paused bigint, OUT parked_waiting bigint, OUT running bigint)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET jit = off AS $$
-DECLARE
-  due_queues text[];
-BEGIN
-  SELECT round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at <= moment) / part),
-         round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at > moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane IN ('o', 'p') AND j.state <> 'running'
-                                  AND j.run_at > moment
-                                  AND j.run_at <= moment + interval '1 minute') / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'p' AND j.run_at > moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'w') / part),
-         round(count(*) FILTER (WHERE j.state = 'running') / part),
-         array_agg(j.queue_name) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment)
-    INTO ready, future, due_next_minute, parked_future, parked_due, parked_waiting, running,
-         due_queues
-    FROM (SELECT s.index_lane, s.queue_name, s.run_at, s.state::text AS state
-            FROM pulse.job AS s TABLESAMPLE SYSTEM (part * 100)
-                 REPEATABLE (pulse_internal.sample_of_minute())) AS j;
-  parked_paused := round(parked_due * pulse_internal.paused_part(due_queues));
-END $$;
-COMMENT ON FUNCTION pulse_internal.sample_states(timestamptz, float8) IS
-  'Counts jobs by state on a part of the table''s pages, scaled up to the whole table.';
-
 -- A standby has no liveness clock, so it counts no worker as silent.
 CREATE OR REPLACE FUNCTION pulse_internal.count_workers(
     OUT alive bigint, OUT draining bigint, OUT silent bigint, OUT lost bigint)
@@ -220,7 +80,78 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_swept(patience interval) RETURNS bo
 COMMENT ON FUNCTION pulse_internal.is_swept(interval) IS
   'Returns whether a sweep has run so lately.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
+-- What is parked is due, is not, or waits for other jobs. Two of these that are few tell the third.
+CREATE OR REPLACE FUNCTION pulse_internal.split_parked(
+    parked bigint, bound int, INOUT due bigint, INOUT future bigint, INOUT waiting bigint,
+    OUT is_cut boolean)
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  is_cut := (due >= bound)::int + (future >= bound)::int + (waiting >= bound)::int > 1;
+  IF is_cut THEN
+    RETURN;
+  ELSIF due >= bound THEN
+    due := greatest(parked - future - waiting, due);
+  ELSIF future >= bound THEN
+    future := greatest(parked - due - waiting, future);
+  ELSIF waiting >= bound THEN
+    waiting := greatest(parked - due - future, waiting);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint, bigint) IS
+  'Completes three counts that stopped at a bound from the count of all parked jobs; is_cut: two '
+  'stopped, so these are what was seen.';
+
+-- Looks at tasks that may have future jobs first, then at those of which nothing was claimed for
+-- longest: of a task that it does not look at, all ready jobs are due.
+CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
+    moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT parked bigint,
+    OUT running bigint, OUT is_exact boolean, OUT due bigint, OUT future bigint, OUT soon bigint,
+    OUT oldest timestamptz, OUT is_cut boolean, OUT more_soon boolean, OUT behind_pause bigint)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  most_tasks CONSTANT int := 120;
+BEGIN
+  WITH d AS MATERIALIZED (
+    SELECT * FROM pulse_internal.depths()
+  ), task AS MATERIALIZED (
+    SELECT d.name, d.ready, d.latest_run_at, d.latest_run_at > moment AS may_be_future,
+           d.name IS NOT NULL AND row_number() OVER (
+             ORDER BY d.name IS NULL, d.latest_run_at <= moment, d.claimed_at NULLS FIRST)
+             <= most_tasks AS is_looked_at
+      FROM d WHERE d.kind = 'task' AND d.ready > 0
+  ), asked AS (
+    SELECT array_agg(t.name) AS names, array_agg(t.ready) AS ready,
+           array_agg(t.latest_run_at) AS latest
+      FROM task AS t WHERE t.is_looked_at
+  ), open AS (
+    SELECT sum(coalesce(j.due, t.ready)) AS due, sum(j.future) AS future, sum(j.soon) AS soon,
+           min(j.oldest) AS oldest, bool_or(coalesce(j.is_cut, t.may_be_future)) AS is_cut,
+           bool_or(coalesce(j.more_soon, t.may_be_future)) AS more_soon
+      FROM task AS t
+      LEFT JOIN (SELECT j.* FROM asked AS a CROSS JOIN LATERAL
+                   pulse_internal.due_jobs(a.names, a.ready, a.latest) AS j) AS j
+           ON t.is_looked_at AND j.name = t.name
+  ), parked AS (
+    SELECT array_agg(d.name) AS names FROM d
+     WHERE counts_pauses AND d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL
+  ), pause AS (
+    SELECT sum(d.parked)::bigint AS jobs
+      FROM parked AS p CROSS JOIN LATERAL unnest(pulse_internal.paused_queues(p.names)) AS q (name)
+      JOIN d ON d.kind = 'queue' AND d.name = q.name
+  )
+  SELECT d.ready, d.parked, d.running, d.is_exact, coalesce(o.due, 0), coalesce(o.future, 0),
+         coalesce(o.soon, 0), o.oldest, coalesce(o.is_cut, false), coalesce(o.more_soon, false),
+         p.jobs
+    INTO ready, parked, running, is_exact, due, future, soon, oldest, is_cut, more_soon,
+         behind_pause
+    FROM d CROSS JOIN open AS o CROSS JOIN pause AS p WHERE d.kind = 'all';
+END $$;
+COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
+  'Adds up what commits count: ready jobs by whether they are due, at this moment or within a '
+  'minute, parked and running jobs, and with counts_pauses the parked jobs of paused queues.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(
     moment timestamptz, OUT ready bigint, OUT future bigint, OUT due_next_minute bigint,
     OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
     OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
@@ -229,39 +160,57 @@ CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   bound CONSTANT int := 150;
-  part float8;
-  open record;
+  seen record;
   parked record;
-  guess record;
+  split record;
+  may_be_future boolean;
 BEGIN
-  SELECT * INTO open FROM pulse_internal.count_open(moment, bound, bound);
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
-  running := coalesce(cardinality(pulse_internal.running_ids(NULL, bound)), 0);
+  SELECT * INTO seen FROM pulse_internal.counted_open(moment, parked.due >= bound);
+  SELECT * INTO split FROM pulse_internal.split_parked(
+    seen.parked, bound, parked.due, parked.future, parked.waiting);
+  ready := seen.due;
+  future := seen.future;
+  due_next_minute := seen.soon + parked.next_minute;
+  parked_future := split.future;
+  parked_waiting := split.waiting;
+  parked_paused := coalesce(parked.paused, least(seen.behind_pause, split.due), 0);
+  parked_full := split.due - parked_paused;
+  running := seen.running;
+  oldest_due_at := least(seen.oldest, parked.oldest);
+  -- Among the parked jobs of paused queues may be some of the future ones.
+  may_be_future := parked.paused IS NULL AND split.future > 0 AND parked_paused > 0;
   estimated := ARRAY(
     SELECT f.name FROM (VALUES
-      ('ready', open.ready, open.cut), ('future', open.future, open.cut),
-      ('due_next_minute', greatest(open.next_minute, parked.next_minute), open.cut),
-      ('parked_future', parked.future, false), ('parked_paused', parked.due, false),
-      ('parked_full', parked.due, false), ('parked_waiting', parked.waiting, false),
-      ('running', running, false)) AS f (name, counted, cut)
-     WHERE f.counted >= bound OR f.cut);
-  -- Where nothing is estimated, no row is found and each guess is NULL.
-  part := pulse_internal.sampled_part(300);
-  SELECT * INTO guess FROM pulse_internal.sample_states(moment, part) WHERE estimated <> '{}';
-  IF part >= 1 THEN
-    estimated := '{}';
+      ('ready', seen.is_cut), ('future', seen.is_cut),
+      ('due_next_minute', seen.more_soon OR parked.next_minute >= bound),
+      ('parked_future', split.is_cut AND parked.future >= bound),
+      ('parked_paused', may_be_future OR split.is_cut AND parked.due >= bound),
+      ('parked_full', may_be_future OR split.is_cut AND parked.due >= bound),
+      ('parked_waiting', split.is_cut AND parked.waiting >= bound),
+      ('running', false)) AS f (name, is_cut)
+     WHERE f.is_cut OR NOT seen.is_exact);
+END $$;
+COMMENT ON FUNCTION pulse_internal.counted_jobs(timestamptz) IS
+  'Returns the figures of pulse.overview that are about live jobs, from what commits count.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
+    moment timestamptz, OUT ready bigint, OUT future bigint, OUT due_next_minute bigint,
+    OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
+    OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
+    OUT oldest_due_at timestamptz)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.has_depths() THEN
+    SELECT * INTO ready, future, due_next_minute, parked_future, parked_paused, parked_full,
+                  parked_waiting, running, estimated, oldest_due_at
+      FROM pulse_internal.counted_jobs(moment);
+  ELSE
+    SELECT * INTO ready, future, due_next_minute, parked_future, parked_paused, parked_full,
+                  parked_waiting, running, estimated, oldest_due_at
+      FROM pulse_internal.uncounted_jobs(moment);
   END IF;
-  ready := greatest(open.ready, guess.ready);
-  future := greatest(open.future, guess.future);
-  due_next_minute := greatest(open.next_minute + parked.next_minute, guess.due_next_minute);
-  parked_future := greatest(parked.future, guess.parked_future);
-  parked_paused := CASE WHEN parked.due < bound THEN parked.paused
-                     ELSE guess.parked_paused END;
-  parked_full := CASE WHEN parked.due < bound THEN parked.due
-                   ELSE greatest(parked.due, guess.parked_due) END - parked_paused;
-  parked_waiting := greatest(parked.waiting, guess.parked_waiting);
-  running := greatest(running, guess.running);
-  oldest_due_at := least(open.oldest, parked.oldest);
 END $$;
 COMMENT ON FUNCTION pulse_internal.overview_jobs(timestamptz) IS
   'Returns the figures of pulse.overview that are about live jobs.';
@@ -324,11 +273,14 @@ COMMENT ON COLUMN pulse.overview.parked_full IS
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are estimated from a sample, because they reach 150 or '
-  'there are 150 tasks and priorities or more; empty: all are exact';
+  'Which of the counts of live jobs are not exact; empty: all are. Where commits count, it names '
+  'ready and future if some task has many of both, and parked jobs if there are 150 or more of two '
+  'kinds: then the counts are what was seen. Elsewhere it names what reaches 150, and all beside '
+  '150 tasks and priorities: then the counts are estimated from a sample';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
-  'run_at of the open or parked job that has been due for longest, of open ones among the first '
-  '150 tasks and priorities; NULL without one';
+  'run_at of the open or parked job that has been due for longest, of open ones among 120 tasks, '
+  'those first of which nothing was claimed for longest; without counts among the first 150 tasks '
+  'and priorities; NULL without one';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
   'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept ones '

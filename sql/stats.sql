@@ -1,7 +1,8 @@
--- Depth and age of waiting and running jobs, cheap enough to be polled. Jobs are counted from
--- indexes up to a bound, and estimated from a sample of the table's pages beyond it; the column
--- `estimated` says which. Ages are exact: the oldest job of each priority of a task or queue stands
--- first on its index.
+-- Depth and age of waiting and running jobs, cheap enough to be polled. Commits count the jobs
+-- (depths.sql). Where nothing is counted, as without preloading, jobs are counted from indexes up
+-- to a bound, and estimated from a sample of the table's pages beyond it; the column `estimated`
+-- says which. Ages are exact: the oldest job of each priority of a task or queue stands first on
+-- its index.
 
 CREATE OR REPLACE FUNCTION pulse_internal.sampled_part(pages int) RETURNS float8
   LANGUAGE sql VOLATILE PARALLEL SAFE
@@ -251,15 +252,96 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.queue_stats(int, int, float8) IS
   'Returns depth and age of at most max_rows queues.';
 
-CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50, of_kind text = NULL)
+-- Where nothing is counted. Each row has a name here.
+CREATE OR REPLACE FUNCTION pulse_internal.uncounted_stats(max_rows int, of_kind text)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
-                 oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
-                 paused boolean)
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+                 oldest timestamptz, estimated boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   bound CONSTANT int := 300;
+  most_queues CONSTANT int := 100;
   part CONSTANT float8 := pulse_internal.sampled_part(60);
+BEGIN
+  IF (of_kind = 'task') IS NOT FALSE THEN
+    RETURN QUERY
+    SELECT 'task', t.name, t.ready, t.future, t.parked, t.running, t.oldest, t.estimated
+      FROM pulse_internal.task_stats(max_rows, bound, part) AS t;
+  END IF;
+  IF (of_kind = 'queue') IS NOT FALSE THEN
+    RETURN QUERY
+    SELECT 'queue', q.name, q.ready, NULL::bigint, q.parked, q.running, q.oldest, q.estimated
+      FROM pulse_internal.queue_stats(least(max_rows, most_queues), bound, part) AS q;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.uncounted_stats(int, text) IS
+  'Returns depth and age of tasks and queues where no commit counts them.';
+
+-- First come the names of which nothing was claimed for longest, so that a stuck one is listed, and
+-- those without waiting jobs last. What a row of no name adds up is not looked at.
+CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind text)
+  RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
+                 oldest timestamptz, estimated boolean, paused boolean, waiting bigint,
+                 names bigint)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  -- So many are looked at for their oldest job, and for jobs that are not due.
+  most_tasks CONSTANT int := 250;
+  most_queues CONSTANT int := 100;
+BEGIN
+  RETURN QUERY
+  WITH ranked AS MATERIALIZED (
+    SELECT d.*, row_number() OVER (
+             PARTITION BY d.kind
+             ORDER BY d.name IS NULL, d.ready + d.parked = 0, d.claimed_at NULLS FIRST, d.name)
+             AS place
+      FROM pulse_internal.depths() AS d
+     WHERE d.kind <> 'all' AND (of_kind IS NULL OR d.kind = of_kind)
+  ), listed AS MATERIALIZED (
+    SELECT r.* FROM ranked AS r WHERE r.name IS NOT NULL AND r.place <= max_rows
+  ), asked AS (
+    SELECT array_agg(l.name) AS names, array_agg(l.ready) AS ready,
+           array_agg(l.latest_run_at) AS latest
+      FROM listed AS l WHERE l.kind = 'task' AND l.ready > 0 AND l.place <= most_tasks
+  ), due AS MATERIALIZED (
+    SELECT j.* FROM asked AS a
+     CROSS JOIN LATERAL pulse_internal.due_jobs(a.names, a.ready, a.latest) AS j
+  ), old AS MATERIALIZED (
+    SELECT q.* FROM pulse_internal.oldest_of_queues(ARRAY(
+      SELECT l.name FROM listed AS l
+       WHERE l.kind = 'queue' AND l.ready + l.parked > 0 AND l.place <= most_queues)) AS q
+  ), pause AS MATERIALIZED (
+    SELECT u.name FROM unnest(pulse_internal.paused_queues(
+             ARRAY(SELECT l.name FROM listed AS l WHERE l.kind = 'queue'))) AS u (name)
+  )
+  SELECT l.kind, l.name,
+         CASE WHEN d.name IS NULL THEN l.ready ELSE d.due END,
+         CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END,
+         l.parked, l.running, coalesce(d.oldest, o.oldest),
+         NOT l.is_exact OR coalesce(
+           d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > pulse.now()),
+         CASE WHEN l.kind = 'queue' THEN p.name IS NOT NULL END, l.ready + l.parked, 1::bigint
+    FROM listed AS l
+    LEFT JOIN due AS d ON l.kind = 'task' AND d.name = l.name
+    LEFT JOIN old AS o ON l.kind = 'queue' AND o.name = l.name
+    LEFT JOIN pause AS p ON l.kind = 'queue' AND p.name = l.name
+  UNION ALL
+  SELECT r.kind, NULL, sum(r.ready)::bigint, NULL, sum(r.parked)::bigint, sum(r.running)::bigint,
+         NULL, NOT bool_and(r.is_exact), NULL, sum(r.ready + r.parked)::bigint,
+         CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END
+    FROM ranked AS r WHERE r.name IS NULL OR r.place > max_rows GROUP BY r.kind;
+END $$;
+COMMENT ON FUNCTION pulse_internal.counted_stats(int, text) IS
+  'Returns depth and age of tasks and queues as commits count them.';
+
+CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 1000, of_kind text = NULL)
+  RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
+                 oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
+                 paused boolean, waiting bigint, names bigint)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', stats.max_rows, 2, 10000);
@@ -267,29 +349,29 @@ BEGIN
     RAISE EXCEPTION 'of_kind is %', quote_literal(of_kind) USING
       ERRCODE = 'PU004', HINT = 'Use task or queue; NULL means both.';
   END IF;
-  IF (of_kind = 'task') IS NOT FALSE THEN
+  IF pulse_internal.has_depths() THEN
     RETURN QUERY
-    SELECT 'task', t.name, t.ready, t.future, t.parked, t.running, t.oldest, moment - t.oldest,
-           t.estimated, NULL::boolean
-      FROM pulse_internal.task_stats(stats.max_rows, bound, part) AS t;
-  END IF;
-  IF (of_kind = 'queue') IS NOT FALSE THEN
+    SELECT c.kind, c.name, c.ready, c.future, c.parked, c.running, c.oldest, moment - c.oldest,
+           c.estimated, c.paused, c.waiting, c.names
+      FROM pulse_internal.counted_stats(stats.max_rows, of_kind) AS c;
+  ELSE
     RETURN QUERY
-    SELECT 'queue', q.name, q.ready, NULL::bigint, q.parked, q.running, q.oldest,
-           moment - q.oldest, q.estimated,
-           EXISTS (SELECT FROM pulse_internal.level_settings(q.name) AS l WHERE l.paused)
-      FROM pulse_internal.queue_stats(stats.max_rows, bound, part) AS q;
+    SELECT u.kind, u.name, u.ready, u.future, u.parked, u.running, u.oldest, moment - u.oldest,
+           u.estimated, CASE WHEN u.kind = 'queue' THEN
+             EXISTS (SELECT FROM pulse_internal.level_settings(u.name) AS l WHERE l.paused) END,
+           u.ready + coalesce(u.future, 0) + u.parked, 1::bigint
+      FROM pulse_internal.uncounted_stats(stats.max_rows, of_kind) AS u;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int, text) IS
-  'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind; of '
-  'more queues it returns some, among them those that have waited longest. of_kind: task or queue, '
-  'where one is enough. The view pulse.stats describes the columns. Raises PU004 for max_rows out '
-  'of range and for another kind.';
+  'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind: '
+  'first those of which nothing was claimed for longest. Where there are more, a last row without '
+  'a name adds them up. of_kind: task or queue, where one is enough. The view pulse.stats '
+  'describes the columns. Raises PU004 for max_rows out of range and for another kind.';
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
-         s.estimated, s.paused
+         s.estimated, s.paused, s.waiting, s.names
     FROM pulse.stats() AS s;
 COMMENT ON VIEW pulse.stats IS
   'Depth and age of waiting and running jobs, one row per task and per queue, cheap enough to be '
@@ -300,9 +382,18 @@ COMMENT ON COLUMN pulse.stats.future IS 'Jobs of a task that are not due yet; NU
 COMMENT ON COLUMN pulse.stats.parked IS
   'Jobs behind their queue or waiting for other jobs, future ones included';
 COMMENT ON COLUMN pulse.stats.oldest_due_at IS
-  'run_at of the job that has been due for longest; NULL without one';
+  'run_at of the job that has been due for longest; NULL without one, for a task beyond the first '
+  '250, and for a queue beyond the first 100';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
-COMMENT ON COLUMN pulse.stats.estimated IS 'A count of this row is not exact';
+COMMENT ON COLUMN pulse.stats.estimated IS
+  'A count of this row is not exact: the server does not count, a change waits for the next '
+  'recount, or the task has more due and more future jobs than were looked at: then ready and '
+  'future are what was seen of them, and waiting is exact';
 COMMENT ON COLUMN pulse.stats.paused IS 'The queue or a level above it is paused; NULL for a task';
-COMMENT ON COLUMN pulse.stats.name IS 'Name of the task or queue';
+COMMENT ON COLUMN pulse.stats.name IS
+  'Name of the task or queue; NULL: what further ones have together, where ready counts future '
+  'jobs, too';
 COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';
+COMMENT ON COLUMN pulse.stats.waiting IS 'Ready, future and parked jobs together';
+COMMENT ON COLUMN pulse.stats.names IS
+  'How many tasks or queues the row is about; NULL: more than the server counts by name';

@@ -15,6 +15,7 @@ SELECT 1000000 + n, 'task ' || n % 50, '{}', 0, now(),
   FROM generate_series(1, 10000) AS n;
 VACUUM (ANALYZE) pulse.job, pulse.finished_job;
 SELECT cost.worker('{other}') AS worker \gset
+CALL cost.count_jobs();
 
 CREATE PROCEDURE cost.note_page(name text, statement text)
   LANGUAGE plpgsql AS $$

@@ -80,3 +80,12 @@ BEGIN
   buffers := (plan ->> 'Shared Hit Blocks')::int + (plan ->> 'Shared Read Blocks')::int;
   rows := (plan ->> 'Actual Rows')::numeric;  -- servers from 18 on write a fraction
 END $$;
+
+-- Returns when commits have counted every job: the first poll asks for the recount.
+CREATE PROCEDURE cost.count_jobs()
+  LANGUAGE plpgsql AS $$
+BEGIN
+  WHILE (SELECT bool_and(d.is_exact) FROM pulse_internal.depths() AS d) IS NOT TRUE LOOP
+    COMMIT;
+  END LOOP;
+END $$;

@@ -2,10 +2,10 @@
 \ir support/setup.psql
 SELECT plan(33);
 
-SELECT expect_function('stats', 'max_rows integer DEFAULT 50, of_kind text DEFAULT NULL::text',
+SELECT expect_function('stats', 'max_rows integer DEFAULT 1000, of_kind text DEFAULT NULL::text',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
   'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean, '
-  'paused boolean)',
+  'paused boolean, waiting bigint, names bigint)',
   'volatile', 'definer');
 
 -- What is told of a task or queue, its age in seconds: whole minutes, whatever this took until now.
@@ -84,8 +84,8 @@ SELECT is(told('slow', 'queue'), ROW(0, NULL, 1, 0, 86400, false)::text,
 SELECT answers('SELECT ready, parked BETWEEN 20 AND 20000, running, estimated
                   FROM pulse.stats WHERE name = ''long''', ROW(0, true, 0, true),
   'a long one is estimated');
-SELECT is((SELECT count(*)::int FROM pulse.stats WHERE kind = 'queue'), 50,
-  'no more than fifty of them');
+SELECT is((SELECT count(*)::int FROM pulse.stats WHERE kind = 'queue'), 100,
+  'no more than a hundred of them');
 SELECT is((SELECT count(*)::int FROM pulse.stats(10) WHERE kind = 'queue'), 10,
   'or as many as are asked for');
 SELECT is((SELECT string_agg(DISTINCT kind, ' ') FROM pulse.stats(of_kind => 'task')), 'task',

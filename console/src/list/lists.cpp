@@ -71,7 +71,8 @@ const List& task_list() {
       " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
       " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
       " t.handler, s.estimated"
-      " FROM (SELECT name AS identifier, * FROM pulse.stats(1000, 'task')) AS s"
+      " FROM (SELECT name AS identifier, * FROM pulse.stats(1000, 'task')"
+      " WHERE name IS NOT NULL) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
       " USING (identifier) FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
       " AND identifier IS NOT NULL) AS r USING (identifier)"
@@ -98,7 +99,7 @@ const List& queue_list() {
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
       " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per,"
       " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated"
-      " FROM (SELECT * FROM pulse.stats(100, 'queue')) AS s"
+      " FROM (SELECT * FROM pulse.stats(1000, 'queue') WHERE name IS NOT NULL) AS s"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_settings"
       " ORDER BY queue_name LIMIT 1000) AS q USING (name)"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_rates WHERE period = 'minute'"

@@ -15,7 +15,7 @@ Pane tasks() {
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
           " OR coalesce(s.name, r.identifier) = ANY (l.tasks)) AS served"
-          " FROM (SELECT * FROM pulse.stats(200, 'task')) AS s"
+          " FROM (SELECT * FROM pulse.stats(1000, 'task') WHERE name IS NOT NULL) AS s"
           " FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
           " AND identifier IS NOT NULL) AS r ON r.identifier = s.name"
           " ORDER BY s.oldest_due_at NULLS LAST, r.per_second DESC NULLS LAST, 1",
@@ -42,7 +42,7 @@ Pane queues() {
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " q.concurrency, q.total, s.paused"
-          " FROM (SELECT * FROM pulse.stats(100, 'queue')) AS s"
+          " FROM (SELECT * FROM pulse.stats(1000, 'queue') WHERE name IS NOT NULL) AS s"
           " LEFT JOIN (SELECT * FROM pulse.queue_rates WHERE period = 'minute') AS r"
           " ON r.queue_name = s.name"
           " LEFT JOIN pulse.queue_settings AS q ON q.queue_name = s.name"

@@ -1,0 +1,21 @@
+-- What polls read beside 70,000 jobs of 300 tasks and 20,000 queues: the second time, as programs
+-- that poll do.
+INSERT INTO pulse.job (identifier, run_at)
+SELECT 'task ' || n % 300, now() - interval '1 h' + interval '1 ms' * n
+  FROM generate_series(1, 30000) AS n;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'queued ' || n % 50, 'queue ' || n % 20000, 'parked', now() - interval '1 s' * n
+  FROM generate_series(1, 40000) AS n;
+VACUUM (ANALYZE) pulse.job;
+CALL cost.count_jobs();
+
+CREATE PROCEDURE cost.note_poll(name text, statement text)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM cost.explained(statement);  -- reads the catalogue
+  PERFORM cost.note('poll_' || name || '_buffers', (cost.explained(statement)).buffers);
+END $$;
+CALL cost.note_poll('depths', 'SELECT * FROM pulse_internal.depths()');
+CALL cost.note_poll('overview', 'TABLE pulse.overview');
+CALL cost.note_poll('tasks', 'SELECT * FROM pulse.stats(of_kind => ''task'')');
+CALL cost.note_poll('queues', 'SELECT * FROM pulse.stats(of_kind => ''queue'')');

@@ -1,0 +1,196 @@
+# Jobs that wait and run are counted by the commits that add, move and end them, and nothing is
+# counted that a count(*) would not find: whatever writes them, whatever is rolled back, and beside
+# a recount under load.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Depths;
+use Pulse::Server;
+use Pulse::Session;
+use Pulse::SqlWorker;
+
+my $node = start_server('main', settings => { %PATIENT, 'pulse.keep_completed' => '0' });
+my $depths = Pulse::Depths->new($node);
+my $worker = Pulse::SqlWorker->new($node, 'ann');
+$depths->become_exact;
+
+subtest 'each step of a job is counted once' => sub {
+    add_jobs($node, 'mail', 3);
+    is($depths->of('task', 'mail'), '3|0|0', 'added');
+    value($node, q{SELECT pulse.add_job('mail', queue_name => 'post') FROM generate_series(1, 4)});
+    is($depths->of('task', 'mail'), '3|4|0', 'added behind a queue');
+    is($depths->of('queue', 'post'), '0|4|0', 'which knows');
+    my @jobs = $worker->claim(10);
+    is(scalar @jobs, 4, 'three and the first of the queue');
+    is($depths->of('task', 'mail'), '0|3|4', 'are claimed, in place and not');
+    is($depths->of('queue', 'post'), '0|3|1', 'the queue has one that runs');
+    isnt(value($node, q{SELECT claimed_at FROM pulse_internal.depths() WHERE name = 'post'}), '',
+        'and was served');
+    $worker->complete(@jobs[0, 1]);
+    $worker->query("SELECT pulse.fail($jobs[2]{id}, $jobs[2]{token}, 'broken')");
+    is($depths->of('task', 'mail'), '1|3|1', 'ended, and one waits again');
+    is($depths->differences, '', 'and count(*) says the same');
+};
+
+subtest 'what is rolled back is not counted' => sub {
+    my $session = Pulse::Session->new($node);
+    $session->query('BEGIN');
+    $session->query(q{SELECT pulse.add_job('ink') FROM generate_series(1, 5)});
+    is($depths->of('task', 'ink'), '', 'nothing before the commit');
+    is($session->query(q{SELECT ready FROM pulse_internal.depths() WHERE name = 'ink'}), '5',
+        'but to the transaction itself');
+    $session->query('SAVEPOINT one');
+    $session->query(q{SELECT pulse.add_job('ink', queue_name => 'q')});
+    $session->query('SAVEPOINT two');
+    $session->query(q{DELETE FROM pulse.job WHERE identifier = 'ink'});
+    $session->query('ROLLBACK TO two');
+    $session->query('RELEASE one');
+    $session->query('SAVEPOINT three');
+    $session->query(q{SELECT pulse.add_job('ink')});
+    $session->query('ROLLBACK TO three');
+    $session->query('COMMIT');
+    is($depths->of('task', 'ink'), '5|1|0', 'nor what a savepoint took back');
+    $session->query(q{BEGIN; SELECT pulse.add_job('ink'); ROLLBACK});
+    is($depths->of('task', 'ink'), '5|1|0', 'nor a transaction');
+    is($depths->differences, '', 'and count(*) says the same');
+};
+
+subtest 'statements are counted, of the extension and of a superuser' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'bulk', 'b' || n % 3, 'parked' FROM generate_series(1, 300) AS n});
+    value($node, q{UPDATE pulse.job SET identifier = 'moved', queue_name = NULL, state = 'ready'
+        WHERE queue_name = 'b1'});
+    value($node, q{UPDATE pulse.job SET priority = 3 WHERE identifier = 'bulk'});
+    value($node, q{DELETE FROM pulse.job WHERE queue_name = 'b2' AND id % 2 = 0});
+    value($node, q{SELECT pulse.cancel_job(id) FROM pulse.job WHERE queue_name = 'b0' LIMIT 30});
+    is($depths->of('task', 'moved'), '100|0|0', 'a change of all names');
+    is($depths->differences, '', 'and count(*) says the same');
+    value($node, q{SET session_replication_role = replica;
+        DELETE FROM pulse.job WHERE identifier = 'moved'});
+    is($depths->of('task', 'moved'), '', 'also of a session that replicates');
+    value($node, 'CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS '
+        . q{'BEGIN RETURN new; END'; CREATE TRIGGER watch BEFORE INSERT OR UPDATE ON pulse.job
+        FOR EACH ROW EXECUTE FUNCTION watch()});
+    add_jobs($node, 'watched', 4);
+    $worker->complete($worker->claim(2));
+    is($depths->differences, '', 'and what a trigger of a DBA makes statements of');
+    value($node, 'DROP TRIGGER watch ON pulse.job');
+};
+
+subtest 'stats lists what was counted' => sub {
+    value($node, 'DELETE FROM pulse.job');
+    value($node, q{INSERT INTO pulse.job (identifier, run_at) SELECT 'many', now() - interval '1 h'
+        FROM generate_series(1, 50000)});
+    value($node, q{INSERT INTO pulse.job (identifier, run_at) SELECT 'many', now() + interval '1 h'
+        FROM generate_series(1, 20)});
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'both', now() + interval '1 h' * side FROM generate_series(1, 1000),
+               unnest('{-1, 1}'::int[]) AS side});
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'stuck ' || n, 'shop/' || n, 'parked' FROM generate_series(1, 40) AS n,
+               generate_series(1, n)});
+    value($node, q{SELECT pulse.pause_queue('shop')});
+    my $told = sub {
+        return value($node, "SELECT ready, future, parked, running, waiting, estimated
+            FROM pulse.stats(100) WHERE name = '$_[0]'");
+    };
+    is($told->('many'), '50000|20|0|0|50020|f', 'a great many are exact');
+    is($told->('both'), '150|150|0|0|2000|t',
+        'of many due and many future ones what was seen, and all that wait');
+    is($told->('stuck 7'), '0|0|7|0|7|f', 'a task of which all is parked is listed');
+    is(value($node, q{SELECT count(*), sum(parked), bool_and(paused), min(oldest_due_age) > '0'
+        FROM pulse.stats(100) WHERE name ~ '^shop/'}), '40|820|t|t', 'and each queue');
+    is(value($node, q{SELECT name, names, parked FROM pulse.stats(10, 'queue') ORDER BY name
+        OFFSET 10}), '|30|' . value($node, q{SELECT 820 - sum(parked) FROM pulse.stats(10, 'queue')
+        WHERE name IS NOT NULL}), 'a last row adds up the rest');
+    is(value($node, q{SELECT ready, future, due_next_minute, parked_future, parked_paused,
+        parked_full, parked_waiting, running, estimated FROM pulse.overview}),
+        '50150|170|0|0|820|0|0|0|{ready,future}', 'the overview adds up the same numbers');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'both'});
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+        SELECT 'later', 'l', 'parked', now() + interval '1 h' FROM generate_series(1, 200)});
+    is(value($node, q{SELECT ready, future, parked_future, parked_paused, parked_full, estimated
+        FROM pulse.overview}), '50000|20|150|150|0|{parked_future,parked_paused,parked_full}',
+        'of two kinds of many parked jobs what was seen');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'later' AND id % 2 = 0});
+    is(value($node, q{SELECT ready, future, parked_future, parked_paused + parked_full
+        FROM pulse.overview}), '50000|20|100|820', 'of one kind all');
+    # Served a moment ago: so it comes last.
+    my @jobs = $worker->claim(1);
+    is(value($node, q{SELECT string_agg(name, ' ' ORDER BY name) FROM pulse.stats(42, 'task')
+        WHERE name !~ 'stuck'}), 'later many', 'all are listed');
+    is(value($node, q{SELECT count(*) FROM pulse.stats(41, 'task') WHERE name ~ 'stuck'}), 40,
+        'those of which nothing was claimed for longest first');
+};
+
+subtest 'a change that no commit counts is marked until the next recount' => sub {
+    value($node, q{BEGIN; SELECT pulse.add_job('two') FROM generate_series(1, 3);
+        PREPARE TRANSACTION 'p'});
+    is($depths->of('task', 'two'), '', 'a prepared one is not counted');
+    is($depths->is_exact, 't', 'which is right while it is in doubt');
+    value($node, q{COMMIT PREPARED 'p'});
+    is($depths->is_exact, 'f', 'then it is marked');
+    $depths->become_exact;
+    is($depths->of('task', 'two'), '3|0|0', 'and recounted');
+    value($node, 'TRUNCATE pulse.job');
+    is($depths->is_exact, 'f', 'so is a truncated table');
+    $depths->become_exact;
+    is($depths->differences, '', 'and count(*) says the same');
+};
+
+subtest 'a transaction that was prepared before a restart is marked, too' => sub {
+    add_jobs($node, 'left', 2);
+    value($node, q{BEGIN; DELETE FROM pulse.job WHERE identifier = 'left';
+        PREPARE TRANSACTION 'p'});
+    kill_server($node);
+    $node->start;
+    is(value($node, 'SELECT count(*) FROM pulse_internal.depths()'), 0, 'memory is lost');
+    $depths->become_exact;
+    is($depths->of('task', 'left'), '2|0|0', 'and counted anew');
+    value($node, q{COMMIT PREPARED 'p'});
+    is($depths->is_exact, 'f', 'what was prepared ends');
+    $depths->become_exact;
+    is($depths->of('task', 'left'), '', 'and is recounted');
+};
+
+subtest 'another installation begins anew' => sub {
+    add_jobs($node, 'old', 2);
+    value($node, q{DELETE FROM pulse.job; DROP EXTENSION pg_pulse CASCADE;
+        CREATE EXTENSION pg_pulse});
+    add_jobs($node, 'new', 2);
+    is(value($node, 'SELECT count(*) FROM pulse_internal.depths()'), 0,
+        'what the last one counted is not shown');
+    $depths->become_exact;
+    is($depths->differences, '', 'it is counted');
+    $worker = Pulse::SqlWorker->new($node, 'ann');
+};
+
+subtest 'a recount beside commits loses none and counts none twice' => sub {
+    for my $round (1 .. 3) {
+        $depths->work_beside_recount(4);
+        is($depths->differences, '', "round $round: at rest they agree with count(*)");
+        is($depths->is_exact, 't', 'and say so');
+    }
+    $worker = Pulse::SqlWorker->new($node, 'ann');
+};
+
+subtest 'names without end are counted together' => sub {
+    value($node, 'DELETE FROM pulse.job');
+    add_jobs($node, 'known', 2);
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'task ' || n % 5000, 'queue ' || n, 'parked' FROM generate_series(1, 70000) AS n});
+    is(value($node, q{SELECT sum(ready + parked) FROM pulse_internal.depths() WHERE kind = 'task'}),
+        70_002, 'none is missing');
+    is($depths->of('task', 'known'), '2|0|0', 'a known name keeps its counts');
+    cmp_ok(value($node, q{SELECT parked FROM pulse_internal.depths()
+        WHERE kind = 'queue' AND name IS NULL}), '>=', 70_000 - 65_536, 'further ones share');
+    value($node, q{DELETE FROM pulse.job WHERE identifier <> 'known'});
+    is($depths->total, '2|0|0', 'and end there');
+    add_job($node, 'long', q{queue_name => repeat('ü', 128)});
+    is($depths->total, '2|1|0', 'a queue name of many bytes is counted with them');
+};
+
+expect_healthy($node);
+done_testing();
