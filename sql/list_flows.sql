@@ -59,7 +59,8 @@ COMMENT ON FUNCTION pulse.list_flows(bigint, int) IS
   'tell of so many of them. The view flows counts all. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.flow_jobs(flow_id bigint, max_rows int = 100)
-  RETURNS TABLE (job_id bigint, key text, identifier text, state text, parents bigint[])
+  RETURNS TABLE (job_id bigint, key text, identifier text, state text, parents bigint[],
+                 run_at timestamptz)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -67,7 +68,8 @@ BEGIN
   RETURN QUERY
   SELECT m.job_id, m.key, coalesce(j.identifier, f.identifier),
          coalesce(j.state::text, f.state::text, 'completed'),
-         pulse_internal.parents_on_record(m.job_id, coalesce(j.parents, f.parents))
+         pulse_internal.parents_on_record(m.job_id, coalesce(j.parents, f.parents)),
+         coalesce(j.run_at, f.run_at)
     FROM (SELECT o.* FROM pulse.flow_job AS o WHERE o.flow_id = flow_jobs.flow_id
            ORDER BY o.job_id LIMIT max_rows) AS m
     LEFT JOIN pulse.job AS j ON j.id = m.job_id
@@ -76,6 +78,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.flow_jobs(bigint, int) IS
   'Returns the jobs of a flow in order of their ids, at most max_rows (1 to 1000). A job without a '
-  'row any more is completed, and its identifier is NULL. parents: the ids of the jobs that it '
-  'waits for, and of those whose ends were on record when it started. Raises PU004 for max_rows '
-  'out of range.';
+  'row any more is completed, and its identifier and run_at are NULL. parents: the ids of the jobs '
+  'that it waits for, and of those whose ends were on record when it started. Raises PU004 for '
+  'max_rows out of range.';

@@ -96,6 +96,14 @@ subtest 'jobs, page by page' => sub {
         'by key');
     is(scalar @{ rows_of($node, 'jobs', '-s', 'ready,parked', '-t', 'paged', '--older', '1h') }, 0,
         'by age');
+    my $later = value($node,
+        q{SELECT id FROM pulse.add_job('paged_later', run_at => now() + interval '1 h')});
+    like(pulse($node, 'jobs', '-t', 'paged_later')->{out}, qr/^ *$later +paged_later +scheduled /m,
+        'a job that is due later is shown as scheduled');
+    is(rows_of($node, 'jobs', '-t', 'paged_later')->[0]{state}, 'ready', 'scripts read its state');
+    like(pulse($node, 'job', $later)->{out}, qr/^state +scheduled$/m, 'so is it for itself');
+    like(pulse($node, 'jobs', '-t', 'paged')->{out}, qr/ paged +ready /, 'and no other is');
+    value($node, "SELECT pulse.cancel_job($later)");
     is(pulse($node, 'jobs', '--older', 'soon')->{status}, USAGE, 'a bad duration');
     is(pulse($node, 'jobs', '--before', '-1')->{status}, USAGE, 'a bad id');
     my $said = pulse($node, 'jobs', '--state', 'gone');

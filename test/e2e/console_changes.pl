@@ -72,6 +72,8 @@ subtest 'an operation is on record and is undone' => sub {
     my $said = json_of(pulse($node, '--json', 'retry', '--task', 'oil', '--yes')->{out});
     is_deeply([ @{$said}{qw(action state changed)} ], [ 'retry', 'done', 3 ], 'three are retried');
     my ($row) = @{ rows_of($node, 'operations') };
+    like(pulse($node, 'operations')->{out}, qr/^.* role +for +started/,
+        'the role, which the server knows, stands before the name that the caller gave');
     is($row->{id}, $said->{id}, 'it stands among the operations');
     is($row->{actor}, (getpwuid $>)[0], 'with the user who did it');
     value($node, q{UPDATE pulse.job SET priority = 3, revision = revision + 1

@@ -124,15 +124,15 @@ SELECT answers('SELECT r.job_id, r.identifier, r.outcome, r.worker FROM pulse.re
 -- --- flow_jobs ----------------------------------------------------------------------------------
 
 SELECT expect_function('flow_jobs', 'flow_id bigint, max_rows integer DEFAULT 100',
-  'TABLE(job_id bigint, key text, identifier text, state text, parents bigint[])', 'stable',
-  'definer');
+  'TABLE(job_id bigint, key text, identifier text, state text, parents bigint[], '
+  'run_at timestamp with time zone)', 'stable', 'definer');
 SELECT max(f.flow_id) AS flow, min(f.id) AS page, max(f.id) AS book FROM pulse.add_flow('[
   {"key": "page", "identifier": "page"},
   {"key": "book", "identifier": "bind", "after": ["page"]}]') AS f \gset
 SELECT answers(format('SELECT * FROM pulse.flow_jobs(%s, 1)', :flow),
-  ROW(:page::bigint, 'page', 'page', 'ready', '{}'::bigint[]), 'a job of a flow');
+  ROW(:page::bigint, 'page', 'page', 'ready', '{}'::bigint[], now()), 'a job of a flow');
 SELECT answers(format('SELECT * FROM pulse.flow_jobs(%s) OFFSET 1', :flow),
-  ROW(:book::bigint, 'book', 'bind', 'parked', ARRAY[:page]::bigint[]), 'one with a parent');
+  ROW(:book::bigint, 'book', 'bind', 'parked', ARRAY[:page]::bigint[], now()), 'one with a parent');
 SELECT is((SELECT count(*) FROM pulse.flow_jobs(0)), 0::bigint, 'none of an unknown flow');
 SELECT throws_ok('SELECT pulse.flow_jobs(1, 0)', 'PU004', NULL, 'a number of rows is in range');
 

@@ -1,6 +1,7 @@
 #include "job/job_change.hpp"
 
 #include "database/array_literal.hpp"
+#include "job/shown_state.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -11,7 +12,9 @@ constexpr const char* kPreview =
     " unnest(sample_ids[1:10]) AS s (id)) AS sample FROM pulse.preview_operation($1, $2::json)";
 
 constexpr const char* kSample =
-    "SELECT i.id, g.state, g.job ->> 'identifier' AS identifier,"
+    "SELECT i.id, g.state, "
+    PULSE_SHOWN_STATE("g.state", "(g.job ->> 'run_at')::timestamptz")
+    ", g.job ->> 'identifier' AS identifier,"
     " g.job ->> 'queue_name' AS queue_name, g.job ->> 'attempts' AS attempts,"
     " g.job ->> 'last_error' AS last_error"
     " FROM unnest($1::bigint[]) AS i (id), pulse.read_job(i.id) AS g";
@@ -19,7 +22,7 @@ constexpr const char* kSample =
 const Columns kSampleColumns{
     {"job", "id", Kind::id},
     {"task", "identifier"},
-    {"state", "state", Kind::state},
+    {"state", "shown_state", Kind::state},
     {"queue", "queue_name"},
     {"attempts", "attempts", Kind::number},
     {"last error", "last_error", Kind::text, 60},

@@ -1,6 +1,7 @@
 #include "job/job_page.hpp"
 
 #include "database/sqlstate.hpp"
+#include "job/shown_state.hpp"
 #include "output/columns.hpp"
 #include "output/record.hpp"
 #include "text/inert.hpp"
@@ -12,7 +13,9 @@ namespace {
 
 // The row is read as json, so that what jobs carry keeps each digit.
 constexpr const char* kJob =
-    "SELECT g.job ->> 'id' AS id, g.state, g.job ->> 'identifier' AS identifier,"
+    "SELECT g.job ->> 'id' AS id, g.state, "
+    PULSE_SHOWN_STATE("g.state", "(g.job ->> 'run_at')::timestamptz")
+    ", g.job ->> 'identifier' AS identifier,"
     " g.job ->> 'queue_name' AS queue_name, g.job ->> 'priority' AS priority,"
     " g.job ->> 'attempts' AS attempts, g.job ->> 'max_attempts' AS max_attempts,"
     " g.job ->> 'crashes' AS crashes, g.job ->> 'job_key' AS job_key, g.job -> 'flags' AS flags,"
@@ -36,7 +39,8 @@ constexpr const char* kJob =
 const Columns kJobColumns{
     {"job", "id", Kind::id},
     {"task", "identifier"},
-    {"state", "state", Kind::state},
+    {"", "state", Kind::state},
+    {"state", "shown_state", Kind::state},
     {"queue", "queue_name"},
     {"priority", "priority", Kind::number},
     {"attempts", "attempts", Kind::number},

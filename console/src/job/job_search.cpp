@@ -1,11 +1,14 @@
 #include "job/job_search.hpp"
 
+#include "job/shown_state.hpp"
+
 namespace pulse::console {
 namespace {
 
 constexpr const char* kJobs =
     "SELECT id, state, identifier, queue_name, priority, attempts, max_attempts, crashes, job_key,"
-    " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error"
+    " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error, "
+    PULSE_SHOWN_STATE("state", "run_at")
     " FROM pulse.list_jobs($1::text[], $2, $3, $4, $5, $6::interval, $7::interval, $8::bigint,"
     " $9::int)";
 
@@ -14,7 +17,8 @@ constexpr const char* kJobs =
 const Columns kFoundColumns{
     {"job", "id", Kind::id},
     {"task", "identifier", Kind::text, 30},
-    {"state", "state", Kind::state},
+    {"", "state", Kind::state},
+    {"state", "shown_state", Kind::state},
     {"queue", "queue_name", Kind::text, 24},
     {"attempts", "attempts", Kind::number},
     {"of", "max_attempts", Kind::number},

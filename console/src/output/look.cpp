@@ -22,7 +22,7 @@ const char* sequence_of(Tint tint) {
   return "";
 }
 
-constexpr std::array<std::pair<std::string_view, Tint>, 24> kStates{{
+constexpr std::array<std::pair<std::string_view, Tint>, 25> kStates{{
     {"running", Tint::busy},      {"completed", Tint::good},      {"alive", Tint::good},
     {"failed", Tint::bad},        {"quarantined", Tint::bad},     {"lost", Tint::bad},
     {"cancelled", Tint::warning}, {"expired", Tint::warning},     {"paused", Tint::warning},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, Tint>, 24> kStates{{
     {"timeout", Tint::bad},       {"interrupted", Tint::warning}, {"released", Tint::faint},
     {"snoozed", Tint::faint},     {"active", Tint::good},         {"error", Tint::bad},
     {"warning", Tint::warning},   {"waiting", Tint::faint},       {"ok", Tint::good},
+    {"scheduled", Tint::faint},
 }};
 
 }  // namespace

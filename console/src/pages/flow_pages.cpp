@@ -1,5 +1,6 @@
 // One flow, as a graph.
 #include "html/flow_graph.hpp"
+#include "job/shown_state.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
@@ -9,14 +10,15 @@ namespace {
 
 constexpr const char* kFlowJobs =
     "SELECT job_id, coalesce(key, identifier, 'completed') AS name, state,"
-    " to_json(parents::text[]) AS parents FROM pulse.flow_jobs($1::bigint, 150)";
+    " to_json(parents::text[]) AS parents, " PULSE_SHOWN_STATE(
+        "state", "run_at") " FROM pulse.flow_jobs($1::bigint, 150)";
 
 Markup graph(const Request& request, const std::string& id) {
   const QueryResult rows = request.database().query(kFlowJobs, {id});
   std::vector<FlowJob> jobs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = rows[i];
-    jobs.push_back({row.text("job_id"), row.text("name"), row.text("state"),
+    jobs.push_back({row.text("job_id"), row.text("name"), row.text("shown_state"),
                     json_strings(row.optional_text("parents"))});
   }
   return element("div",

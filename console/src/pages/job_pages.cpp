@@ -111,9 +111,9 @@ Response failed_jobs(const Request& request) {
 }
 
 Markup facts(const QueryResult::Row& job, const Request& request, const Spelling& spelling) {
-  constexpr std::array kShownElsewhere{"id",      "identifier", "state",      "stage",
-                                       "message", "runs_for",   "progress",   "payload",
-                                       "result",  "checkpoint", "last_error", "max_attempts"};
+  constexpr std::array kShownElsewhere{
+      "id",       "identifier", "state",  "stage",      "shown_state", "message",     "runs_for",
+      "progress", "payload",    "result", "checkpoint", "last_error",  "max_attempts"};
   Markup list;
   for (const Column& column : job_columns()) {
     if (std::find(kShownElsewhere.begin(), kShownElsewhere.end(), column.field) !=
@@ -238,7 +238,7 @@ Markup standing(const JobPage& job, const Request& request, const Spelling& spel
                                     ? Markup()
                                     : element("ol", "timeline", running_attempt(row, request)));
   content += section("Timeline", attempt_timeline(job, spelling));
-  return element("div", {{"class", "standing"}, {"data-state", row.text("state")}}, content);
+  return element("div", {{"class", "standing"}, {"data-state", row.text("shown_state")}}, content);
 }
 
 Markup job_actions(const std::string& id, const std::string& state) {
@@ -258,7 +258,7 @@ Response job_page(const Request& request) {
   const Spelling spelling = spelling_of(request);
   const JobPage job = read_job_page(request.database(), id);
   const auto row = job.job[0];
-  const Markup title{"Job ", id, " ", state(row.text("state"))};
+  const Markup title{"Job ", id, " ", state(row.text("shown_state"))};
   Markup content = page_heading(
       title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
       link(Url("/jobs").with("task", row.text("identifier")), row.text("identifier")));

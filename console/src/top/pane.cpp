@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "job/shown_state.hpp"
+
 namespace pulse::console {
 namespace {
 
@@ -124,12 +126,13 @@ Pane recoveries() {
           {}};
 }
 
+#define PULSE_JOBS "SELECT *, " PULSE_SHOWN_STATE("state", "run_at") " FROM pulse.list_jobs("
 Pane jobs(const char* title, const char* sql, std::vector<Action> actions) {
   return {title,
           sql,
           {{"job", "id", Kind::id},
            {"task", "identifier", Kind::text, 30},
-           {"state", "state", Kind::state},
+           {"state", "shown_state", Kind::state},
            {"queue", "queue_name", Kind::text, 20},
            {"attempts", "attempts", Kind::number},
            {"crashes", "crashes", Kind::number},
@@ -151,11 +154,9 @@ const std::vector<Pane>& panes() {
       workers(),
       running(),
       recoveries(),
-      jobs("failed",
-           "SELECT * FROM pulse.list_jobs('{failed,quarantined}', max_rows => 200)"
-           " WHERE state IS NOT NULL",
+      jobs("failed", PULSE_JOBS "'{failed,quarantined}', max_rows => 200) WHERE state IS NOT NULL",
            {{'r', "retry", nullptr}}),
-      jobs("jobs", "SELECT * FROM pulse.list_jobs(max_rows => 200) WHERE state IS NOT NULL",
+      jobs("jobs", PULSE_JOBS "max_rows => 200) WHERE state IS NOT NULL",
            {{'r', "retry", nullptr}, {'c', "cancel", nullptr}}),
   };
   return kPanes;
