@@ -115,6 +115,27 @@ COMMENT ON FUNCTION pulse.read_job(bigint) IS
   'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for '
   'an unknown job.';
 
+-- A completed job that is not kept has no row. What names it tells of it; where an attempt
+-- is left of it, the job may have failed and been pruned.
+CREATE OR REPLACE FUNCTION pulse_internal.has_completed(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.id = has_completed.job_id)
+     AND NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = has_completed.job_id)
+     AND NOT EXISTS (SELECT FROM pulse.attempt AS a WHERE a.job_id = has_completed.job_id)
+     AND (EXISTS (SELECT FROM pulse.flow_job AS m WHERE m.job_id = has_completed.job_id)
+          OR EXISTS (SELECT FROM pulse.dependency AS d
+                      WHERE d.parents_key IN (has_completed.job_id,
+                                              -pulse_internal.neighbours_of(has_completed.job_id))
+                        AND has_completed.job_id = ANY (d.parents))
+          OR EXISTS (SELECT FROM pulse.schedule AS s
+                      WHERE s.last_job_id = has_completed.job_id));
+END $$;
+COMMENT ON FUNCTION pulse_internal.has_completed(bigint) IS
+  'Returns whether a job without a row is known to have completed: by its flow, by a job that '
+  'waits for it, or by its schedule.';
+
 -- An operator's call waits for claims, heartbeats and ends of attempts, which last moments. A
 -- producer may leave its transaction open, so no call waits for one any longer.
 CREATE OR REPLACE FUNCTION pulse_internal.limit_lock_wait() RETURNS text
@@ -179,6 +200,9 @@ BEGIN
   found_job := pulse_internal.lock_live_job(cancel_job.job_id);
   IF found_job.id IS NULL THEN
     -- The job has finished, perhaps while this call waited for its row: that end stands.
+    IF pulse_internal.has_completed(cancel_job.job_id) THEN
+      RETURN 'completed';
+    END IF;
     RETURN (SELECT g.state FROM pulse.get_job(job_id) AS g);
   END IF;
   IF found_job.state <> 'running' THEN
@@ -196,5 +220,6 @@ COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
   'Cancels a job. A waiting one ends at once. A running one is flagged, and each heartbeat tells '
   'its worker; if it completes first, the completion wins, and any other end is recorded as '
   'cancelled. Returns cancelled, running (flagged), or the state in which the job had already '
-  'ended. Raises PU005 for an unknown job, 55P03 where another transaction, as a producer''s '
-  'keyed add, holds the job for more than a second: then nothing has changed.';
+  'ended: completed also where no row is left of it, and its flow, a job that waits for it or its '
+  'schedule knows of it. Raises PU005 for an unknown job, 55P03 where another transaction, as a '
+  'producer''s keyed add, holds the job for more than a second: then nothing has changed.';

@@ -221,15 +221,24 @@ COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
   'Makes a locked finished job, whose key is locked and free, live again with these values, but '
   'for a start_by that has passed. The jobs that were cancelled because of it are locked too.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.raise_completed(job_id bigint) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'job % is completed', job_id USING
+    ERRCODE = 'PU010', DETAIL = 'A job completes once.',
+    HINT = 'Add a new job to do the work again.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.raise_completed(bigint) IS
+  'Raises PU010 for a job that an operator wants to run again.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   holder bigint;
 BEGIN
   IF ended.state = 'completed' THEN
-    RAISE EXCEPTION 'job % is completed', ended.id USING
-      ERRCODE = 'PU010', DETAIL = 'A job completes once.',
-      HINT = 'Add a new job to do the work again.';
+    PERFORM pulse_internal.raise_completed(ended.id);
   ELSIF NOT pulse_internal.is_key_free(ended.job_key) THEN
     holder := (pulse_internal.live_job_of_key(ended.job_key)).id;
     RAISE EXCEPTION 'the key of job % is taken', ended.id USING
@@ -259,7 +268,9 @@ BEGIN
   ended := pulse_internal.lock_ended_job(retry_job.job_id);
   IF ended.id IS NULL THEN
     SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
-    IF live.id IS NULL THEN
+    IF live.id IS NULL AND pulse_internal.has_completed(retry_job.job_id) THEN
+      PERFORM pulse_internal.raise_completed(retry_job.job_id);
+    ELSIF live.id IS NULL THEN
       PERFORM pulse_internal.raise_unknown_job(retry_job.job_id);
     END IF;
     RAISE NOTICE 'job % has not ended, it is %', live.id, live.state USING
@@ -289,7 +300,9 @@ BEGIN
   LOCK TABLE pulse.job, pulse.queue, pulse.queue_pause IN ROW EXCLUSIVE MODE;
   found_job := pulse_internal.lock_live_job(requeue_job.job_id);
   IF found_job.id IS NULL THEN
-    PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none
+    IF NOT pulse_internal.has_completed(requeue_job.job_id) THEN
+      PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none
+    END IF;
     RETURN false;
   ELSIF found_job.state <> 'running' THEN
     RETURN false;

@@ -1,6 +1,6 @@
 -- sql/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
-SELECT plan(56);
+SELECT plan(63);
 
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
@@ -111,6 +111,40 @@ SELECT pulse.complete(:job, :token) \g /dev/null
 SELECT changes_nothing(format('SELECT pulse.cancel_job(%s)', :job),
   'nor is a completed one changed');
 SELECT is(pulse.cancel_job(:job), 'completed', 'which is told');
+
+-- A completed job that is not kept, of which something else knows.
+SET LOCAL pulse.keep_completed = 0;
+CREATE FUNCTION completed_by(worker_id bigint, job_id bigint) RETURNS bigint LANGUAGE sql AS $$
+  SELECT pulse.claim_job(worker_id, job_id);
+  SELECT pulse.complete(h.id, h.token) FROM pulse.held(worker_id) AS h;
+  SELECT job_id $$;
+DELETE FROM pulse.job;
+SELECT completed_by(:ann, min(f.id)) AS member FROM pulse.add_flow('[
+  {"key": "a", "identifier": "mail"}, {"key": "b", "identifier": "mail", "after": ["a"]}]') AS f
+  \gset
+SELECT is(pulse.cancel_job(:member), 'completed', 'a flow knows that its job has completed');
+SELECT refuses(format('SELECT pulse.retry_job(%s)', :member), 'PU010',
+  'which is no reason to run it again');
+SELECT is(pulse.requeue_job(:member, 'no'), false, 'nor is there a worker to take it from');
+SELECT given_job() AS parent, given_job() AS other \gset
+SELECT pulse.add_job_after(ARRAY[:parent, :other], 'mail') AS child,
+       completed_by(:ann, :parent) \g /dev/null
+SELECT is(pulse.cancel_job(:parent), 'completed', 'so does a job that waits for it');
+SELECT pulse.schedule('s', 'mail', every => '1 h'), completed_by(:ann, given_job()) AS scheduled
+  \gset
+UPDATE pulse.schedule SET last_job_id = :scheduled;
+SELECT is(pulse.cancel_job(:scheduled), 'completed', 'and a schedule whose last job it was');
+SELECT completed_by(:ann, given_job()) AS alone \gset
+SELECT refuses(format('SELECT pulse.cancel_job(%s)', :alone), 'PU005',
+  'what nothing names is not known');
+-- As of a job that failed, and whose record was pruned before its attempts.
+INSERT INTO pulse.attempt (job_id, token, attempt, ended_at, outcome)
+VALUES (:member, 1, 1, now(), 'failed');
+SELECT refuses(format('SELECT pulse.cancel_job(%s)', :member), 'PU005',
+  'a job that may have failed is not said to have completed');
+DELETE FROM pulse.job;
+DELETE FROM pulse.dependency;
+DELETE FROM pulse.attempt WHERE job_id = :member;
 SELECT refuses('SELECT pulse.cancel_job(0)', 'PU005', 'an unknown job cannot be cancelled');
 SELECT refuses('SELECT pulse.cancel_job(NULL)', 'PU005', 'nor can NULL');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
