@@ -206,7 +206,7 @@ subtest 'a fork bomb' => sub {
     pass('it reconnects meanwhile, for which it takes threads');
     $worker->wait_for('heartbeat', status => 'alive', from => $from, count => 2);
     value($node, "SELECT pulse.cancel_job($bomb)");
-    $worker->wait_for('failed', job => $bomb);
+    $worker->wait_for('cancelled', job => $bomb);
     ok($task->wait_gone && $minder->wait_gone, 'the bomb is cleared away');
     is_deeply([ processes_with('a_bomb') ], [], 'all of it');
     $worker->wait_for('completed', job => $_) for @others;

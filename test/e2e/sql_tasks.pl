@@ -155,7 +155,9 @@ subtest 'limits' => sub {
     my $cancelled = add_job($node, 'linger');
     wait_until_lingering($cancelled);
     value($node, "SELECT pulse.cancel_job($cancelled)");
-    $worker->wait_for('failed', job => $cancelled);
+    my $told = $worker->wait_for('cancelled', job => $cancelled);
+    is("$told->{level} $told->{outcome}", 'info cancelled', 'a job that is cancelled did not fail');
+    is_deeply([ $worker->events('failed', job => $cancelled) ], [], 'nor does the log say so');
     is(value($node, "SELECT state FROM pulse.get_job($cancelled)"), 'cancelled',
         'one that is cancelled ends');
     is(effects($cancelled), '', 'and leaves nothing');

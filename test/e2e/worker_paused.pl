@@ -93,7 +93,7 @@ subtest 'until the limit of tasks that ask to be killed' => sub {
       for qw(kept kept_function);
     is(finished($node, $job{killed}), 'completed|2|0', 'no crash is counted');
     value($node, "SELECT count(*) FROM pulse.cancel_job($job{process}) AS c");
-    $worker->wait_for('failed', job => $job{process});
+    $worker->wait_for('cancelled', job => $job{process});
 };
 
 subtest 'until the threshold' => sub {

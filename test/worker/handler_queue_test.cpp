@@ -153,6 +153,10 @@ TEST_F(HandlerQueueTest, a_cancelled_job_never_begins) {
   take_messages_until("fail_many");
   EXPECT_EQ(finish_.param(0), "{2}");
   EXPECT_EQ(finish_.param(2), R"({"cancelled"})");
+  accept({2});
+  EXPECT_TRUE(capture_.has("info cancelled job=2")) << capture_.text();
+  EXPECT_TRUE(capture_.has("outcome=cancelled")) << capture_.text();
+  EXPECT_FALSE(capture_.has("failed job=2")) << "no task has failed";
   gate_.open();
   while (ran().empty()) std::this_thread::yield();
   EXPECT_EQ(ran(), (Ran{{3}}));

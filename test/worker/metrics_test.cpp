@@ -40,11 +40,13 @@ TEST_F(MetricsTest, jobs_are_counted_by_task_and_outcome) {
   claim("report");
   end("completed", "mail", 250ms);
   end("failed", "mail", 2s);
+  end("cancelled", "mail", 2s);
   end("released", "report", 0ms);
   EXPECT_TRUE(has(R"(pulse_jobs_claimed_total{task="mail"} 2)")) << text();
   EXPECT_TRUE(has(R"(pulse_jobs_claimed_total{task="report"} 1)"));
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="completed",task="mail"} 1)"));
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="failed",task="mail"} 1)"));
+  EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="cancelled",task="mail"} 1)"));
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="released",task="report"} 1)"));
 }
 

@@ -387,6 +387,7 @@ void Worker::finish() {
   log_.info("stopped", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
                         {"completed", counters.completed},
                         {"failed", counters.failed},
+                        {"cancelled", counters.cancelled},
                         {"released", counters.released},
                         {"snoozed", counters.snoozed},
                         {"interrupted", executor_.interrupted() + counters.interrupted},

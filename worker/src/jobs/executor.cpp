@@ -204,8 +204,7 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
       const std::string error = "no progress for " + limit_text(job.job.stall_timeout);
       return Outcome::failed_late(claim, with_tail(error, end.error), error, "stall");
     }
-    case EndReason::cancelled:
-      return Outcome::failed(claim, with_tail("cancelled", end.error), false, "cancelled");
+    case EndReason::cancelled: return Outcome::cancelled(claim, with_tail("cancelled", end.error));
     case EndReason::unreachable: {
       const std::string error = "terminated because the database could not be reached";
       return Outcome::interrupted(claim, with_tail(error, end.error), error);
@@ -242,7 +241,7 @@ void Executor::cancel(ClaimKey claim) {
   }
   const HeldJob* job = held_.find(claim);
   if (job != nullptr && job->state == HeldJob::State::prefetched) {
-    finisher_.add(Outcome::failed(claim, "cancelled", /*may_retry=*/false, "cancelled"));
+    finisher_.add(Outcome::cancelled(claim, "cancelled"));
   }
 }
 

@@ -287,6 +287,8 @@ void Finisher::settle(Pending pending, const std::string& answer) {
       return conclude(pending, "completed", counters_.completed, LogLevel::info);
     case Outcome::Kind::fail:
     case Outcome::Kind::fail_late:
+      if (pending.outcome.is_cancelled)
+        return conclude(pending, "cancelled", counters_.cancelled, LogLevel::info);
       return conclude(pending, "failed", counters_.failed, LogLevel::warning);
     case Outcome::Kind::interrupt:
       return conclude(pending, "interrupted", counters_.interrupted, LogLevel::warning);
@@ -320,11 +322,8 @@ void Finisher::ask_about(Pending pending) {
                   const bool is_refused = rows != nullptr && !rows->empty() &&
                                           is_live((*rows)[0].text("state")) &&
                                           asked.outcome.kind == Outcome::Kind::complete;
-                  if (is_refused) {
-                    conclude(asked, "stale", counters_.stale, LogLevel::warning);
-                  } else {
-                    conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
-                  }
+                  conclude(asked, is_refused ? "stale" : "unknown",
+                           is_refused ? counters_.stale : counters_.unknown, LogLevel::warning);
                   if (on_settled) on_settled();
                 });
 }
@@ -377,7 +376,7 @@ void Finisher::conclude(const Pending& pending, const char* event, std::int64_t&
               {"task", job == nullptr ? "" : job->job.input.identifier},
               {"attempt", job == nullptr ? 0 : job->job.input.attempt},
               {"worker", job == nullptr ? 0 : job->worker_id},
-              {"outcome", kind_name(outcome.kind)},
+              {"outcome", name_of(outcome)},
               {"duration_ms", outcome.ran_for},
               {"reason", outcome.reason},
               {"trace_id", job == nullptr ? "" : job->job.input.trace_id()}});

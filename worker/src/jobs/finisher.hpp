@@ -38,6 +38,7 @@ class Finisher {
   struct Counters {
     std::int64_t completed = 0;
     std::int64_t failed = 0;
+    std::int64_t cancelled = 0;
     std::int64_t released = 0;
     std::int64_t snoozed = 0;
     std::int64_t interrupted = 0;

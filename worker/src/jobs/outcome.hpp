@@ -30,12 +30,18 @@ struct Outcome {
   std::optional<Duration> again_in = {};    // of snooze; of fail: instead of the backoff
   std::string cause = {};                   // of fail_late and interrupt, in the server's words
   std::optional<std::string> payload = {};  // of both: JSON text, instead of the job's
+  bool is_cancelled = false;  // of fail: the server was asked to cancel the job, and records that
 
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
     return {claim, Kind::complete, std::move(result), {}, true, {}, {}, false};
   }
   static Outcome failed(ClaimKey claim, std::string error, bool may_retry, std::string reason) {
     return {claim, Kind::fail, {}, std::move(error), may_retry, std::move(reason), {}, false};
+  }
+  static Outcome cancelled(ClaimKey claim, std::string error) {
+    Outcome outcome = failed(claim, std::move(error), /*may_retry=*/false, "cancelled");
+    outcome.is_cancelled = true;
+    return outcome;
   }
   static Outcome failed_late(ClaimKey claim, std::string error, std::string reason,
                              std::string cause) {

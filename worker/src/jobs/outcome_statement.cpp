@@ -97,8 +97,9 @@ Params progress_params(ClaimKey claim, const TaskProgress& progress) {
           progress.stage};
 }
 
-const char* kind_name(Outcome::Kind kind) {
-  switch (kind) {
+const char* name_of(const Outcome& outcome) {
+  if (outcome.is_cancelled) return "cancelled";
+  switch (outcome.kind) {
     case Outcome::Kind::complete: return "completed";
     case Outcome::Kind::fail:
     case Outcome::Kind::fail_late: return "failed";

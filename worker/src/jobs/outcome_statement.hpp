@@ -15,7 +15,7 @@ Call call_for(const std::vector<const Outcome*>& outcomes);
 Params progress_params(ClaimKey claim, const TaskProgress& progress);
 
 // In the log.
-const char* kind_name(Outcome::Kind kind);
+const char* name_of(const Outcome& outcome);
 
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate);

@@ -31,6 +31,7 @@ constexpr std::string_view kPlain = "\x1b[0m";
 std::string_view colour_of(LogLevel level, std::string_view event) {
   if (event == "completed") return kGreen;
   if (event == "failed") return kRed;
+  if (event == "cancelled") return kYellow;
   switch (level) {
     case LogLevel::debug: return kFaint;
     case LogLevel::info: return kCyan;

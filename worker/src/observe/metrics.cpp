@@ -114,6 +114,7 @@ const std::unordered_map<std::string_view, Metrics::Take>& Metrics::takers() {
       {"claimed", &Metrics::take_claimed},
       {"completed", &Metrics::take_completed},
       {"failed", &Metrics::take_failed},
+      {"cancelled", &Metrics::take_cancelled},
       {"snoozed", &Metrics::take_snoozed},
       {"released", &Metrics::take_released},
       {"interrupted", &Metrics::take_interrupted},
@@ -176,6 +177,7 @@ void Metrics::count_finished(const Fields& fields, std::string_view outcome, boo
 
 void Metrics::take_completed(const Fields& fields) { count_finished(fields, "completed", true); }
 void Metrics::take_failed(const Fields& fields) { count_finished(fields, "failed", true); }
+void Metrics::take_cancelled(const Fields& fields) { count_finished(fields, "cancelled", true); }
 void Metrics::take_snoozed(const Fields& fields) { count_finished(fields, "snoozed", true); }
 void Metrics::take_released(const Fields& fields) { count_finished(fields, "released", false); }
 void Metrics::take_revoked(const Fields& fields) { count_finished(fields, "revoked", false); }

@@ -49,6 +49,7 @@ class Metrics {
   void take_claimed(const Fields& fields);
   void take_completed(const Fields& fields);
   void take_failed(const Fields& fields);
+  void take_cancelled(const Fields& fields);
   void take_snoozed(const Fields& fields);
   void take_released(const Fields& fields);
   void take_interrupted(const Fields& fields);
