@@ -6,7 +6,7 @@ namespace {
 struct AsyncWrites {
   bool any;
   bool nothing_else;
-  XLogRecPtr end;  // the end of the WAL of the last such write
+  XLogRecPtr end;  // the end of the WAL of the last heartbeat or sweep
 };
 
 AsyncWrites writes;
@@ -23,8 +23,8 @@ void begin_async_write() {
 
 void end_async_write() { writes.end = XactLastRecEnd; }
 
-// Lowers the variable that the commit reads, also for whether it waits for a standby. Changing the
-// setting could fail, and takes longer than a whole beat may.
+// Lowers the variable that the commit reads, also for whether the commit waits for a standby.
+// Changing the setting could fail, and takes longer than a whole heartbeat may take.
 void prepare_async_commit() {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;

@@ -1,14 +1,14 @@
 // Asynchronous commits: a transaction that wrote nothing but heartbeats and sweeps does not wait
-// for the disk. After a crash, the next heartbeat or sweep repeats the lost one. A transaction with
-// any other write, before or after these, is flushed as usual.
+// for the disk. After a crash, the next heartbeat or sweep repeats the lost write. A transaction
+// with any other write, before or after, is flushed as usual.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Called around each such write. After an error between the two, the transaction is flushed as
-// usual.
+// The two calls enclose each write of a heartbeat or sweep. After an error between the two calls,
+// the transaction is flushed as usual.
 void begin_async_write();
 void end_async_write();
 

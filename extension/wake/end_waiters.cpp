@@ -34,7 +34,7 @@ bool waits_for_these(EndWaiter* waiter) {
 void note_ended_job(int64 job_id) {
   SharedState* all = shared();
   if (!all) return;
-  // The callback must not look it up.
+  // The callback must not look the database up.
   if (DatabaseState* database = this_database()) note_end_of_parent(database, job_id);
   ends.all = all;
   ends.add(job_id);
@@ -97,7 +97,7 @@ bool await_ends(const int64* job_ids, int count) {
                                     : kNoId;
     is_changed |= pg_atomic_exchange_u64(&own_slot->ids[i], id) != id;
   }
-  pg_memory_barrier();  // before the snapshot of the look that follows
+  pg_memory_barrier();  // before the snapshot of the reading that follows
   return is_changed;
 }
 

@@ -1,35 +1,42 @@
-// Sessions that wait for the end of jobs, and the commit that wakes them. A session enters its ids
-// before it looks at the jobs; a commit makes its ends visible before it looks at the ids. So one
-// of the two sees the other, and no end is missed.
+// Waiting: sessions that wait for the end of jobs, and the commit that wakes these sessions. Owns
+// the end waiters in SharedState.
+//
+// Invariants:
+// - Only the owner of an end-waiter slot writes the ids of the slot. All fields are atomics.
+// - No end is missed: a session enters its ids before the session reads the jobs, and a commit
+//   makes its ends visible before the commit reads the ids. So the commit sees the ids, or the
+//   session sees the end.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// A job of this id ends if this transaction commits. A rolled-back savepoint keeps its notes: a
-// session too many looks once more.
+// Notes that the commit of this transaction ends the job. A rolled-back savepoint keeps its notes:
+// a session woken without an end only reads its jobs again.
 void note_ended_job(int64 job_id);
 
-// Called by the commit, before it sets marks: it marks the slots of parents that it ends, where
-// jobs wait for them. Cannot fail.
+// Called by the commit before the commit sets marks: adds the marks of the ended parents that jobs
+// wait for. Cannot fail.
 void note_ends_of_parents();
 
-// The slots of the jobs that this transaction has ended; false without any.
+// Copies the parent slots of the jobs that this transaction has ended; false without any ended job.
 bool copy_ended_parents(uint64* slots);
 
-// Called at the end of the transaction. A commit wakes each session that waits for one of its jobs;
-// where no session waits, it reads one counter. Neither can fail.
+// Both are called at the end of the transaction. A commit wakes each session that waits for an
+// ended job; where no session waits, the commit reads one counter. Neither function can fail.
 void wake_for_ends();
 void forget_ends();
 
-// Takes a slot in shared memory; false when none is free. The end of a transaction that fails
-// gives it back.
+// Takes an end-waiter slot in shared memory; false when no slot is free. The end of a failed
+// transaction gives the slot back.
 bool enter_end_waiting();
 
-// Waits from now on for the first of these ids. For more than a slot holds, every end of the
-// database wakes. True when this changed what the slot waits for: the caller looks again.
+// Waits from now on for the first of these ids. With more ids than a slot holds, every end of the
+// database wakes the session. True when the call changed the ids of the slot: the caller then reads
+// the jobs again.
 bool await_ends(const int64* job_ids, int count);
+// Gives the end-waiter slot back, if the session has a slot.
 void leave_end_waiting();
 
 }  // namespace pulse

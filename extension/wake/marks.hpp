@@ -1,4 +1,4 @@
-// A set of marks, of queues and of parents that have ended, and what a transaction marks.
+// Waking: a set of queue marks and parent marks, and the marks that a transaction sets.
 #pragma once
 
 #include "server/shared_memory.hpp"
@@ -19,27 +19,31 @@ struct Marks {
   }
 };
 
+// Sets the marks in shared memory. Cannot fail.
 void set_marks(DatabaseState* database, const Marks& marks);
+// Sets the marks of the level groups in `freed_levels`. Cannot fail.
 void set_freed_levels(DatabaseState* database, uint64 groups);
 
-// What a commit tells of the level groups in which it frees a place, and of due times; 0: none.
+// The news of a commit about level groups with a freed place, and about due times; 0: none. Neither
+// function can fail.
 struct EarliestRunAt;
 void publish_freed_levels(DatabaseState* database, uint64 freed);
 void publish_due_times(DatabaseState* database, const EarliestRunAt& due, TimestampTz parked_due,
                        TimestampTz sweep_due);
 
-// The queues that the marks of a transaction stand for, by the hash of their locks, but for those
-// that it has promoted since and keeps locked to its end. No other session looks at these before
-// the commit, and nothing is left there to look for.
+// The queues with a job or place for which this transaction sets a queue mark, by the hash of the
+// queue's lock. A queue that the transaction has promoted since leaves the set: the transaction
+// keeps the queue locked to its end, so no other session checks the queue before the commit, and
+// the promotion has left nothing to check.
 struct UnpromotedQueues {
   static constexpr int kMaxQueues = 1024;
   static constexpr int kUnknown = kMaxQueues + 1;
-  int count;  // kUnknown: perhaps all
+  int count;  // kUnknown: any queue may be in the set
   uint64 queue[kMaxQueues];
 
   void add(uint64 hash);
   void remove(uint64 hash);
-  // Takes the marks away that stand for none of them.
+  // Clears the queue marks without a queue in the set.
   void narrow(Marks* marks) const;
 };
 

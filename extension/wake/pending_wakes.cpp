@@ -13,29 +13,30 @@ namespace {
 constexpr int kMaxWorkers = 16;
 
 // Lives for one transaction. A rolled-back savepoint keeps its entries: an extra wake-up is
-// harmless, a missing one is not.
+// harmless, a missing wake-up is not.
 struct Pending {
   bool any;
   // Jobs to wake workers for at commit.
   JobCounts jobs;
-  // The earliest run_at of the jobs made ready, also of future ones: marks must not be above it.
+  // The earliest run_at of the jobs made ready, also of future jobs: no low-water mark may lie
+  // above this moment.
   EarliestRunAt ready;
   FirstParked parked;
-  // Jobs that this transaction claimed, and where it raised marks.
+  // Jobs that this transaction claimed, and where claims raised low-water marks.
   JobCounts claimed;
   EarliestRunAt passed;
-  // Marks to set at commit, and those of them that this transaction has not taken itself.
+  // Marks to set at commit; own_marks are the marks that this transaction has not taken itself.
   Marks marks;
   Marks own_marks;
-  UnpromotedQueues unpromoted;  // of those that the marks stand for
-  // The innermost subtransaction of the last look for marks and freed levels.
+  UnpromotedQueues unpromoted;  // the queues of the queue marks in `marks`
+  // The innermost subtransaction that last took marks or freed levels.
   SubTransactionId takes_in;
-  // Marks taken from shared memory; an abort sets them again.
+  // Marks taken from shared memory; an abort sets these marks again.
   Marks taken;
   // Marks to set again at the end, committed or not.
   Marks returned;
-  // Level groups in which this transaction frees a place; those that it took from shared memory,
-  // and those to return at the end.
+  // Level groups in which this transaction frees a place, level groups and rings taken from shared
+  // memory, and level groups to return at the end.
   uint64 freed_levels;
   uint64 taken_levels;
   uint64 returned_levels;
@@ -48,7 +49,7 @@ struct Pending {
   // A sweep runs in this transaction, begun in that subtransaction, and answers the request.
   bool sweeps;
   SubTransactionId sweeps_in;
-  // Workers that must call their heartbeat.
+  // Workers that must send a heartbeat.
   int workers;
   int64 worker[kMaxWorkers];
 };
@@ -62,11 +63,11 @@ void wake_after_commit(DatabaseState* database) {
   publish_freed_levels(database, pending.freed_levels);
   set_freed_levels(database, pending.returned_levels);
   if (pending.looks_anew) pg_atomic_write_u32(&database->first_look, kLookIsDue);
-  // A worker may be between its claim and its wait; the generation reaches it there.
+  // A worker may be between its claim and its wait; then the worker notices the generation.
   if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database, pending.due, pending.parked_due, pending.sweep_due);
-  // One waiter takes the marks of queues that other sessions found busy meanwhile.
+  // A waiter takes the marks of queues that other sessions found busy meanwhile.
   bool wake_any = pending.marks.any || pending.taken.any;
   if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
@@ -91,7 +92,7 @@ void forget() {
   if (pending.any) memset(&pending, 0, sizeof(pending));
 }
 
-// True when shared memory exists. Looks it up now, because the callback must not.
+// True when shared memory exists. Finds the database now, because the callback must not.
 bool begin_pending() {
   if (!this_database()) return false;
   pending.any = true;
@@ -148,7 +149,7 @@ void note_parked(int queue_slot, ParkedKey key) {
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
   if (!queue_name) return note_ready(identifier, run_at);
-  // A future job also marks its queue, because it may be due when this transaction commits.
+  // A future job also marks its queue, because the job may be due when this transaction commits.
   uint64 hash = fnv1a(queue_name);
   note_queue(hash);
   note_parked(slot_of_hash(hash), {priority, run_at});
@@ -203,7 +204,7 @@ void note_sweep(TimestampTz at) {
   if (begin_pending()) lower_time(&pending.sweep_due, at);
 }
 
-// Takes a mark set by this transaction itself. The commit still publishes it.
+// Takes a mark set by this transaction itself. The commit still publishes the mark.
 static bool take_own_mark(int* slot) {
   for (int i = 0; pending.own_marks.any && i < kMarkWords; i++) {
     uint64* word = &pending.own_marks.words[i];
@@ -218,7 +219,7 @@ static bool take_own_mark(int* slot) {
 bool take_mark(int* slot) {
   pending.takes_in = GetCurrentSubTransactionId();
   if (take_own_mark(slot)) return true;
-  // Each call continues where the last one stopped, so that no mark waits behind busier ones.
+  // Each call continues where the last call stopped, so that no mark waits behind busier marks.
   static int next_word = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
@@ -307,7 +308,7 @@ void wake_for_abort() {
   forget();
 }
 
-// Claims count as undone, and promotions of looks since it began: extra wake-ups are harmless.
+// Claims count as undone, and so do promotions since the savepoint: extra wake-ups are harmless.
 void wake_for_undone_savepoint(SubTransactionId undone) {
   if (!pending.any) return;
   DatabaseState* database = this_database_if_known();
@@ -317,9 +318,9 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
     set_freed_levels(database, pending.taken_levels);
   }
-  pending.unpromoted.count = UnpromotedQueues::kUnknown;  // promotions may be among what is undone
+  pending.unpromoted.count = UnpromotedQueues::kUnknown;  // the undone work may contain promotions
   if (pending.takes_in < undone) return;
-  // This transaction looks again at marks that it has taken, its own ones among them.
+  // This transaction checks the queues of all taken marks again, including its own marks.
   pending.own_marks.add_all(pending.marks);
   pending.own_marks.add_all(pending.taken);
   if (!pending.taken.any && !pending.taken_levels) return;
@@ -338,7 +339,7 @@ PULSE_FUNCTION(pulse_note_job) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_queue(queue_name): any job of it may be parked now.
+// pulse_internal.note_queue(queue_name): any job of the queue may be parked now.
 PULSE_FUNCTION(pulse_note_queue) {
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
   pulse::note_place_freed(place);
@@ -346,8 +347,8 @@ PULSE_FUNCTION(pulse_note_queue) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_levels(queue_name, of_members): its settings change. What waits for a level
-// is looked at again; for the settings of members, every queue.
+// pulse_internal.note_levels(queue_name, of_members): the settings of the level change. Claims
+// check all queues that wait for a level; for the settings of members, claims check every queue.
 PULSE_FUNCTION(pulse_note_levels) {
   pulse::void_credits(PG_GETARG_BOOL(1) ? 0 : pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
   if (!pulse::begin_pending()) PG_RETURN_BOOL(true);
@@ -356,10 +357,10 @@ PULSE_FUNCTION(pulse_note_levels) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_worker(worker_id): this worker must call its heartbeat.
+// pulse_internal.note_worker(worker_id): this worker must send a heartbeat.
 PULSE_FUNCTION(pulse_note_worker) {
   using pulse::pending;
-  // Workers beyond the limit learn of it at their next heartbeat.
+  // Workers beyond the limit learn the news at their next heartbeat.
   if (pulse::begin_pending() && pending.workers < pulse::kMaxWorkers)
     pending.worker[pending.workers++] = PG_GETARG_INT64(0);
   PG_RETURN_BOOL(true);

@@ -1,6 +1,6 @@
-// Wake-ups that a transaction sends when it ends: tasks with ready jobs, queues to promote, due
-// times. They are collected during the transaction and sent by the commit callback, which must not
-// raise and touches shared memory only. Adding a job uses no NOTIFY.
+// Waking: the wake-ups that a transaction sends at its end, for tasks with ready jobs, queues to
+// promote, and due times. Functions note wake-ups during the transaction. The commit callback sends
+// all noted wake-ups, must not raise, and touches shared memory only. Adding a job uses no NOTIFY.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -22,7 +22,7 @@ struct EarliestRunAt {
 const EarliestRunAt& made_ready();
 TimestampTz own_ready_from(int bit);
 
-// The jobs over which claims of this transaction raised marks.
+// The jobs over which claims of this transaction raised low-water marks.
 const EarliestRunAt& gone_past();
 
 // The first parked jobs of queues, by a remainder of the queue's slot, in the order of promotions.
@@ -48,22 +48,22 @@ struct FirstParked {
 // The jobs that this transaction parked so far.
 const FirstParked& made_parked();
 
-// A job of such a queue was parked.
+// A job of a queue with this slot was parked.
 void note_parked(int queue_slot, ParkedKey key);
 
-// This job is ready; if it has a queue, it is parked there. The least priority stands for an
-// unknown one.
+// This job is ready, or is parked if the job has a queue. The least priority stands for an unknown
+// priority.
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at,
               int16 priority = PG_INT16_MIN);
 
 // A queue may have a free slot or a new job.
 void note_queue(uint64 hash);
 
-// This transaction has promoted the queue, and keeps its lock to the end. So its commit need not
-// mark it for what came before.
+// This transaction has promoted the queue, and keeps the queue's lock to the end. So the commit
+// need not mark the queue for jobs noted before.
 void note_promoted(uint64 hash);
 
-// A job of this queue leaves its place, if it had one.
+// A job of this queue leaves its place, if the job had a place.
 void note_place_freed(const QueuePlace& place);
 
 // A parked job is due at run_at.
@@ -75,8 +75,8 @@ void note_sweep(TimestampTz at);
 // This transaction claimed a job of this task bit; if undone, waiters must claim again.
 void note_claimed(int bit);
 
-// A claim raised a mark from `run_at` over entries that are not ready for this transaction, perhaps
-// by its own changes. If undone, the mark is lowered to `run_at`.
+// A claim raised a low-water mark from `run_at` over entries that are not ready for this
+// transaction, perhaps by the transaction's own changes. An undo lowers the mark to `run_at`.
 void note_passed(int bit, TimestampTz run_at);
 
 // The task has more ready jobs than this claim took.
@@ -85,37 +85,43 @@ void note_more(int bit);
 // A job waits for this parent: the commit marks the parent's slot. False without shared memory.
 bool note_parent(int64 job_id);
 
-// This transaction ends a job. If jobs wait for it, its own claims find them too.
+// This transaction ends a job. If jobs wait for this parent, claims of the same transaction find
+// the waiting jobs too.
 void note_end_of_parent(DatabaseState* database, int64 job_id);
 
-// Called by the commit: jobs wait for parents of these slots, of which it ends one. Cannot fail.
+// Called by the commit: jobs wait for parents of these slots, and the transaction ends such a
+// parent. Cannot fail.
 void note_ended_parents(int word, uint64 slots);
 
-// Takes one mark from shared memory; an abort sets it again. False when no mark is set.
+// Takes a mark from shared memory; an abort sets the mark again. False when no mark is set.
 bool take_mark(int* slot);
 
-// Takes a level group in which a place came free and queues wait; an abort returns it.
+// Takes a level group with a freed place and waiting queues; an abort returns the group. False when
+// no group is marked.
 bool take_freed_level(int* group);
 
-// Returns it when this transaction ends, committed or not: queues of it are left to look at.
+// Returns the level group at the end of this transaction, committed or not: queues of the group are
+// still to be checked.
 void return_freed_level(int group);
 
-// Takes the mark of a queue that waited for its level or its turn. An abort sets it, and these
-// rings in `freed_levels`.
+// Takes the mark of a queue that waited for its level or its turn. An abort sets the mark again,
+// and sets these rings in `freed_levels`.
 void note_wait_taken(int slot, uint64 rings = 0);
 
 // True when a mark is still set, or queues wait for a level in which a place came free.
 bool marks_remain();
 
-// Sets the mark again when this transaction ends, committed or not, because something is left.
+// Sets the mark again at the end of this transaction, committed or not, because the queue or parent
+// has work left.
 void return_mark(int slot);
 
-// For a transaction that is prepared: what its commit is to tell. Neither can fail.
+// For a transaction that is prepared: the news of its commit. Neither function can fail.
 struct PreparedNotes;
 bool has_notes();
 void copy_notes(PreparedNotes* notes);
 
-// Called at the end of the transaction, or of a rolled-back savepoint. None of them can fail.
+// Called at the end of the transaction, or of a rolled-back savepoint. None of these functions can
+// fail.
 void wake_for_commit();
 void wake_for_abort();
 void wake_for_undone_savepoint(SubTransactionId undone);

@@ -14,8 +14,10 @@ namespace {
 constexpr uint32 kFreeEntry = InvalidTransactionId;
 constexpr uint32 kBusyEntry = BootstrapTransactionId;
 
+// All fields belong to the backend that made the entry busy, and are constant while `xid` has the
+// id of a transaction.
 struct Entry {
-  pg_atomic_uint32 xid;  // from here on: belongs to who made it busy, constant while it has an xid
+  pg_atomic_uint32 xid;  // guard: atomic
   Oid database;
   PreparedNotes notes;
 };
@@ -28,7 +30,8 @@ struct Table {
 
 Table* table = nullptr;
 
-// Entries of ended transactions stay until their database claims or sweeps.
+// A second entry for each transaction: the entry of an ended transaction stays until a claim or
+// sweep of its database.
 int entry_count() { return 2 * max_prepared_xacts; }
 
 bool change_entry(Entry* entry, uint32 from, uint32 to) {
@@ -53,7 +56,7 @@ bool is_entered(TransactionId xid) {
   return false;
 }
 
-// Everything is to be looked at.
+// Notes that stand for any work: claims check every queue, level and low-water mark.
 void note_anything(PreparedNotes* notes) {
   memset(notes, 0, sizeof(PreparedNotes));
   notes->ready.bits = notes->parked.bits = ~UINT64CONST(0);
@@ -125,8 +128,8 @@ void publish_notes(DatabaseState* database, const PreparedNotes& notes) {
 
 }  // namespace pulse
 
-// pulse_internal.await_prepared(xid, prepared): it may have been prepared before the area was
-// there.
+// pulse_internal.await_prepared(xid, prepared): enters a transaction that may have been prepared
+// before the area was created.
 PULSE_FUNCTION(pulse_await_prepared) {
   using namespace pulse;
   TransactionId xid = PG_GETARG_TRANSACTIONID(0);

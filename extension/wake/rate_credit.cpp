@@ -5,6 +5,7 @@
 namespace pulse {
 namespace {
 
+// Credit that the commit of this transaction publishes.
 struct NotedCredit {
   uint64 level;  // 0: none
   int64 tokens;
@@ -16,7 +17,8 @@ RateCredit* place_of(DatabaseState* database, uint64 level) {
   return database ? &database->rate_credits[level % kRateCredits] : nullptr;
 }
 
-// Calls use(credit) for the credit of the level, if it has any.
+// Calls use(credit), under the lock of the entry, for the credit of the level, if the level has
+// credit.
 template <typename Use>
 void with_credit(uint64 level, Use use) {
   RateCredit* credit = place_of(this_database(), level);
@@ -34,7 +36,7 @@ int64 note_credit(uint64 level, int64 tokens) {
   SpinLockAcquire(&credit->lock);
   bool is_used = credit->level != 0 && credit->level != level && credit->tokens > 0;
   SpinLockRelease(&credit->lock);
-  if (is_used) return 0;  // another level would lose its tokens there
+  if (is_used) return 0;  // another level would lose the tokens in this entry
   for (NotedCredit& free : noted) {
     if (free.level != 0) continue;
     free = {level, tokens};

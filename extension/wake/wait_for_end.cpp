@@ -24,7 +24,7 @@ struct AwaitedJobs {
   int count;
   int open;
   bool any_of;
-  bool is_unsettled;  // a transaction that adds one of them has not ended
+  bool is_unsettled;  // a transaction in progress adds one of the jobs
 
   bool is_met() const { return any_of && count > 0 ? open < count : open == 0; }
 };
@@ -35,8 +35,9 @@ void swap_ids(AwaitedJobs* jobs, int a, int b) {
   jobs->ids[b] = id;
 }
 
-// Moves open jobs without a row behind the open ones. Rows of other transactions in progress count:
-// a job that is being added has not ended, and one that is being deleted may stay.
+// Moves open jobs without a row behind the other open jobs. Rows of other transactions in progress
+// count: a job that a transaction adds has not ended, and a job that a transaction deletes may
+// stay.
 void sort_out_ended(AwaitedJobs* jobs, IndexLookup* rows, const SnapshotData& dirty, bool all) {
   jobs->is_unsettled = false;
   for (int i = jobs->open - 1; i >= 0; i--) {
@@ -50,8 +51,8 @@ void sort_out_ended(AwaitedJobs* jobs, IndexLookup* rows, const SnapshotData& di
   }
 }
 
-// A look that sees uncommitted rows can miss one that moves meanwhile, and retry_job makes a job
-// live again. So a snapshot has the last word.
+// A scan with uncommitted rows can miss a row that moves meanwhile, and retry_job makes a job live
+// again. So a scan under a snapshot has the last word.
 void take_back_live(AwaitedJobs* jobs, Relation table) {
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IndexLookup rows;
@@ -64,9 +65,10 @@ void take_back_live(AwaitedJobs* jobs, Relation table) {
   UnregisterSnapshot(snapshot);
 }
 
-// A waiter for all jobs looks at one that is open, until none is left; `all` looks at each.
+// Reads which jobs have ended. A waiter for all jobs reads a single open job at a time, until no
+// job is open; with `all` the waiter reads every job.
 void look(AwaitedJobs* jobs, bool all) {
-  // Once the extension is dropped, catalog() says so.
+  // If the extension has been dropped, catalog() raises an error that says so.
   Relation table = try_relation_open(catalog()->job, AccessShareLock);
   if (!table) table = table_open(catalog()->job, AccessShareLock);
   SnapshotData dirty;
@@ -74,7 +76,8 @@ void look(AwaitedJobs* jobs, bool all) {
   IndexLookup rows;
   open_index_lookup(&rows, table, catalog()->job_key, &dirty);
   sort_out_ended(jobs, &rows, dirty, all);
-  // Under the lock that the lookup holds: waiting for a lock could take the wake-up of an end.
+  // The lookup still holds the lock of the table: waiting for a lock again could take the wake-up
+  // of an end.
   if (all || jobs->open == 0) take_back_live(jobs, table);
   close_index_lookup(&rows);
   table_close(table, AccessShareLock);
@@ -85,7 +88,7 @@ bool await(const AwaitedJobs& jobs) {
                      : await_ends(&jobs.ids[jobs.open - 1], Min(jobs.open, 1));
 }
 
-// No commit tells of COMMIT PREPARED, nor of the end of an add that is undone.
+// Commits send no wake-up for COMMIT PREPARED, nor for the end of an add that is undone.
 bool must_poll(const AwaitedJobs& jobs, bool is_entered) {
   return !is_entered || jobs.is_unsettled || max_prepared_xacts > 0;
 }

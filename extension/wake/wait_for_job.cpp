@@ -11,7 +11,8 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxBusyDoublings = 10;
-// The first 32 waiters of a database claim now and then without a wake-up, in case one was lost.
+// The first 32 waiters of a database claim now and then without a wake-up, in case a wake-up was
+// lost.
 constexpr int kCheckingWaiters = 32;
 constexpr int64 kCheckAfterUs = 30000000;
 
@@ -23,7 +24,8 @@ struct WakeState {
   uint64 tasks;
   uint64 wake_group;
   uint32 capacity;
-  WakeGroup* group_slot;  // of the wake group; NULL: the generations of its tasks are used
+  // the entry of the wake group; NULL: the session goes by the generations of its tasks
+  WakeGroup* group_slot;
   uint64 wake_group_generation;
   uint64 generation[kTaskBits];
   uint64 any_generation;
@@ -44,9 +46,9 @@ bool has_terms(WakeGroup* slot, uint64 wake_group, uint64 tasks) {
          pg_atomic_read_u64(&slot->tasks) == tasks;
 }
 
-// The slot of this wake group, which the session keeps until it joins another group or ends. NULL
-// when no slot is free. A commit that still reads the slot's previous content is visible to the
-// claim that follows.
+// The entry of this wake group, which the session keeps until the session joins another group or
+// ends. NULL when no entry is free. A commit that still reads the entry's previous content is
+// visible to the claim that follows.
 WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 tasks) {
   if (joined && has_terms(joined, wake_group, tasks)) return joined;
   leave_wake_group();
@@ -79,7 +81,7 @@ bool moved_since_sample(DatabaseState* database) {
   return false;
 }
 
-// Takes a due time that has passed, so that only one waiter acts on it.
+// Takes a due time that has passed, so that only one waiter acts on the due time.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
   while (at <= static_cast<uint64>(now))
@@ -105,7 +107,7 @@ bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   return false;
 }
 
-// Wakes one waiter of each wake group for a job that became due, perhaps this one.
+// Wakes a waiter of each wake group for each job that became due, perhaps this waiter.
 void wake_for_due_jobs(DatabaseState* database, TimestampTz now) {
   JobCounts jobs = {};
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -148,10 +150,11 @@ void register_session_end() {
 
 // Waits until a wake-up, a due time or the end of the time.
 void wait_in_slot(DatabaseState* database, bool sampled, int64 end) {
-  // Checked only once: later commits find this waiter and wake it if it is their choice. A second
-  // check would end the wait for commits that woke another waiter.
+  // The wait compares generations only once: later commits find this waiter, and wake this waiter
+  // if the choice falls on the waiter. A second comparison would end the wait for commits that woke
+  // another waiter.
   if (sampled && moved_since_sample(database)) return;
-  // DROP EXTENSION gives the place back, perhaps to another database.
+  // DROP EXTENSION gives the database slot back, perhaps to another database.
   while (!is_woken() && this_database_if_known()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
@@ -172,16 +175,17 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   bool sampled = sample.worker_id == worker_id;
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
   uint64 wake_group = sampled ? sample.wake_group : ~static_cast<uint64>(worker_id);
-  // Monotonic, so that setting the wall clock neither ends a wait nor makes it endless.
+  // The end is on the monotonic clock, so that setting the wall clock neither ends a wait nor makes
+  // a wait endless.
   int64 end = monotonic_us() + wait_us;
   if (const Waiter* slot = slot_of_session()) {
-    // Its worker was woken and has not claimed since.
+    // A commit woke the worker of this slot, and the worker has not claimed since.
     if (slot->worker_id == worker_id) return;
     leave_waiting();
   }
   register_session_end();
   if (!enter_waiting(worker_id, tasks, wake_group, sampled ? sample.capacity : 1)) {
-    // No slot is free, so the worker polls.
+    // No waiter slot is free, so the worker polls.
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
   }
@@ -194,7 +198,8 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
 
 int64 checked_wait_us(const Interval* max_wait, bool sampled) {
   int64 wait_us = checked_max_wait_us(max_wait);
-  // Without a claim in this session, commits since then cannot be detected, so the wait is short.
+  // Without a claim in this session, the wait cannot detect commits since the claim, so the wait is
+  // short.
   int64 max_us = wait_us;
   if (!sampled || sample.work_left == WorkLeft::kSoon) max_us = poll_interval_us();
   if (sampled && sample.work_left == WorkLeft::kBusy)
@@ -245,7 +250,7 @@ void offer_sweep() {
 }
 
 void forget_unused_wakeup() {
-  // The claims that continue the round use it, unless the session ends before.
+  // The claims that continue the round use the wake-up, unless the session ends before.
   if (sample.work_left != WorkLeft::kUnseen) unused_wakeup = {};
 }
 

@@ -16,12 +16,14 @@ constexpr uint64 kIsGiven = UINT64CONST(1) << 16;  // the waiter was woken for a
 constexpr uint64 kIsHandedOver = UINT64CONST(1) << 17;
 constexpr uint64 kSequence = UINT64CONST(1) << 18;
 
-// A waiter woken longer ago than this may have stopped, so another waiter is woken.
+// After a wake-up older than this time, the waiter may have stopped, so a commit wakes another
+// waiter.
 constexpr int64 kClaimSoonUs = 10000;
 
-// After this time without a claim, another waiter is woken for the same job.
+// After this time without a claim, another waiter gets the same wake-up.
 constexpr int64 kTakeByUs = 100000;
-// The number of waiters that check it. Each may be woken itself before that.
+// The number of waiters that check for unused wake-ups. A single checker may be woken for a job
+// before the check.
 constexpr int kWatchers = 2;
 
 Waiter* own_slot = nullptr;
@@ -30,7 +32,8 @@ WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStat
 
 uint32 spare_of(uint64 word) { return static_cast<uint32>((word >> kSpareShift) & kMaxSpare); }
 
-// What was handed over is one job, of which no capacity was left to others.
+// A handed-over wake-up counts as one job, because commits gave none of the waiter's capacity to
+// other jobs.
 uint32 jobs_given(uint32 capacity, uint64 word) {
   return word & kIsHandedOver ? 1 : capacity - spare_of(word);
 }
@@ -47,7 +50,7 @@ bool switch_waiter(Waiter* waiter, WaiterState from, WaiterState to) {
 
 void set_latch_of(int32 backend) { SetLatch(&ProcGlobal->allProcs[backend].procLatch); }
 
-// Wakes the waiter unless its word has changed since it was read.
+// Wakes the waiter. False if the waiter's word has changed since the caller read `word`.
 bool wake(Waiter* waiter, uint64 word, uint64 given) {
   int32 backend = waiter->backend;
   if (!pg_atomic_compare_exchange_u64(&waiter->word, &word, next_word(word, kWoken) + given))
@@ -57,7 +60,8 @@ bool wake(Waiter* waiter, uint64 word, uint64 given) {
   return true;
 }
 
-// Gives one more job to a waiter that was woken a moment ago.
+// Gives another job to a waiter that a commit woke a moment ago. False if the waiter may have
+// stopped, or has no capacity left.
 bool give_more(Waiter* waiter, uint64 word) {
   if (spare_of(word) == 0) return false;
   auto since = static_cast<int64>(pg_atomic_read_u64(&waiter->woken_at));
@@ -66,7 +70,7 @@ bool give_more(Waiter* waiter, uint64 word) {
 }
 
 // Calls use(waiter, word) for the waiters of this database in this state, in the order of their
-// slots, until it returns false.
+// slots, until use() returns false.
 template <typename Use>
 void for_each_waiter(WaiterState state, Use use) {
   SharedState* all = shared();
@@ -115,13 +119,14 @@ struct WakeOffer {
   bool is_handed_over;
   bool has_woken;  // a waiter has received a wake-up
   int wake_groups;
-  WakeDemand demands[kMaxDemands];  // the first wake_groups of them
+  WakeDemand demands[kMaxDemands];  // the first wake_groups elements are in use
 
   WakeOffer(const JobCounts& jobs, bool any, bool is_handed_over)
       : jobs(jobs), any(any), is_handed_over(is_handed_over), has_woken(false), wake_groups(0) {}
 };
 
-// Wake groups beyond the limit share one demand that is never met, so all their waiters wake.
+// The last demand stands for all wake groups beyond the limit, and is never met, so all waiters of
+// these groups wake.
 WakeDemand* demand_of(WakeOffer* offer, uint64 wake_group) {
   for (int i = 0; i < offer->wake_groups; i++)
     if (offer->demands[i].wake_group == wake_group || i == kMaxDemands - 1)
@@ -166,8 +171,8 @@ bool is_met(const WakeOffer* offer, uint64 wake_group, uint64 tasks) {
   return !(offer->jobs.bits & tasks);
 }
 
-// Increments the generations of the wake groups of which too few waiters were woken. True when any
-// was.
+// Increments the generations of the wake groups with too few woken waiters. True when any group had
+// too few.
 bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
   bool any = false;
   for (WakeGroup& slot : database->wake_groups) {
@@ -180,7 +185,8 @@ bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
   return any;
 }
 
-// Lets waiters check the wake-ups of the next 100 ms. Where they did not, more are signalled.
+// Lets waiters check the wake-ups of the next 100 ms. Where the last check was missed, signals more
+// waiters.
 void watch_wakeups(DatabaseState* database) {
   auto now = static_cast<uint64>(monotonic_us());
   uint64 at = pg_atomic_read_u64(&database->wake_check_due);
@@ -267,7 +273,7 @@ void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any, bool
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((jobs.bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
   give_jobs(&offer);
-  // A waiter that entered meanwhile may have checked the generation before it was incremented.
+  // A waiter that entered meanwhile may have compared the generation before the increment.
   if (jobs.bits && bump_unmet(database, &offer)) give_jobs(&offer);
   if (offer.has_woken) watch_wakeups(database);
 }

@@ -1,8 +1,14 @@
-// Slots of waiting backends, and the choice of waiters that a commit wakes.
+// Waiting: owns the waiter slots in shared memory, and chooses the waiters that a commit wakes.
 //
-// A woken waiter keeps its slot until it claims. Until then it may be given more jobs: its claim
-// will find what is committed by then, so no other waiter need wake. If its session ends or fails
-// before it claims, its wake-up is handed over to other waiters.
+// Invariants:
+// - The owner writes all fields but `word` and `woken_at` while the state is kTaken; then the
+//   fields are constant.
+// - `word` changes only by compare-and-swap, with a new sequence number at each change of the
+//   state. So a wake-up never reaches another backend that took the slot meanwhile.
+// - A woken waiter keeps its slot until the session claims. Until the claim, commits may give the
+//   waiter more jobs: the claim will find all jobs committed by then, so no other waiter need wake.
+// - If the session of a woken waiter ends or fails before the claim, the session hands the wake-up
+//   over to other waiters.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -21,22 +27,22 @@ struct JobCounts {
   }
 };
 
-// Takes a slot; false when none is free. `wake_group` is a hash of the claim terms; the worker
-// starts `capacity` jobs at once.
+// Takes a waiter slot; false when no slot is free. `wake_group` is a hash of the claim terms; the
+// worker starts `capacity` jobs at once.
 bool enter_waiting(int64 worker_id, uint64 tasks, uint64 wake_group, uint32 capacity);
 
 // True when this session was woken and has not claimed since.
 bool is_woken();
 
-// NULL: the session has none.
+// The waiter slot of this session; NULL: none.
 const Waiter* slot_of_session();
 
 // True when fewer than `count` waiters of this database have lower slots, or when this session does
-// not wait. Only these do work that every waiter could do, because waking a thousand costs more
-// than the work.
+// not wait. Only these waiters do work that every waiter could do, because waking a thousand
+// waiters costs more than the work.
 bool is_among_first_waiters(int count);
 
-// Frees the slot, unless the waiter was woken for a job.
+// Frees the slot, unless a commit woke the waiter for a job.
 void stop_waiting();
 
 // The jobs for which a waiter was woken.
@@ -44,24 +50,25 @@ struct Wake {
   uint64 tasks;
   uint64 wake_group;
   uint32 jobs;          // 0: no wake-up
-  bool is_handed_over;  // another waiter received it first
+  bool is_handed_over;  // another waiter received the wake-up first
 };
 
-// Frees the slot when a claim begins, because the claim finds what is committed by now.
+// Frees the slot at the beginning of a claim, because the claim finds all jobs committed by now.
 Wake consume_wakeup();
 
 // Wakes other waiters as if the jobs had been committed now.
 void hand_over_wakeup(const Wake& wake);
 
-// Announces committed jobs: wakes one waiter per job among those that serve its task. With `any`,
-// one further waiter wakes, whatever it serves. Tasks may share a bit and some claims exclude
-// flags, so each wake group gets one waiter per job. If a group has too few waiters, its sessions
-// that are about to wait claim again instead. Safe in a commit callback.
+// Announces committed jobs: wakes a waiter for each job among the waiters that serve the job's
+// task. With `any`, one further waiter wakes, whatever tasks the waiter serves. Tasks may share a
+// bit and some claims exclude flags, so each wake group gets a waiter for each job. If a group has
+// too few waiters, the group's sessions that are about to wait claim again instead. Cannot fail, so
+// a commit callback may call this function.
 void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any,
                   bool is_handed_over = false);
 
-// Hands over each wake-up that a waiter received 100 ms ago and has not used: its process may be
-// stopped.
+// Hands over each wake-up that a waiter received 100 ms ago and has not used: the process of the
+// waiter may be stopped.
 void hand_over_untaken(DatabaseState* database);
 
 // Wakes the waiter of one worker.
@@ -70,12 +77,13 @@ void wake_worker(int64 worker_id);
 // Wakes every waiter of this database.
 void wake_all_waiters();
 
-// The first waiters of a database are its timer owners: they act on jobs that become due, of any
-// task. The rest stay asleep, because a thousand timers would wake a thousand waiters for one job.
-// One owner is not enough: it may have been woken for a job. A leaving owner signals its successor.
+// The first waiters of a database are the timer owners: timer owners act on jobs that become due,
+// of any task. The other waiters stay asleep, because a thousand timers would wake a thousand
+// waiters for one job. A single timer owner is not enough, because a commit may have woken the
+// timer owner for a job. A timer owner that leaves signals its successor.
 constexpr int kTimerOwners = 4;
 
-// Makes the first waiters of this database recompute their deadlines; without a count, all of them.
+// Makes the first waiters of this database recompute their deadlines; without a count, all waiters.
 void signal_waiters(int count = PG_INT32_MAX);
 
 // The earliest known run_at of a future job, or kNever.
@@ -85,9 +93,10 @@ uint64 earliest_due(DatabaseState* database);
 // waiter.
 void request_sweep(DatabaseState* database, TimestampTz at);
 
+// Sets the latch of the launcher, if the launcher runs.
 void wake_launcher();
 
-// Wakes the launcher, because a database that it could not serve may have changed.
+// Wakes the launcher, because a database that the launcher could not serve may have changed.
 void signal_launcher();
 
 }  // namespace pulse
