@@ -1,6 +1,6 @@
-// The end of an attached session is noticed without SQL in any exit path: a session lock stands for
-// the session. One exit callback notes in shared memory that the client ended the session; another
-// one requests a sweep. The sweep finds the lock free and decides.
+// Attachments: the end of an attached session is noticed without SQL in any exit path. A session
+// lock stands for the session. One exit callback notes in shared memory that the client ended the
+// session; a second exit callback requests a sweep. The sweep finds the lock free and decides.
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
@@ -16,9 +16,9 @@ namespace {
 
 // --- the ends of sessions ------------------------------------------------------------------------
 
-// The end of an attached session by its client. A backend notes it before it releases its locks, so
-// a sweep that finds the lock free finds the note too. Without a note, the server or an
-// administrator ended the session, or it released its locks without an end.
+// The end of an attached session by its client. A backend notes the end before the backend releases
+// its locks. So a sweep that finds the lock free finds the note too. Without a note, the server or
+// an administrator ended the session, or the session released its locks without an end.
 struct EndedSession {
   Oid database;  // 0: free
   uint64 attachment;
@@ -28,6 +28,7 @@ struct EndedSession {
 
 constexpr int kEndsPerBucket = 8;
 
+// `lock` guards all other fields.
 struct EndBucket {
   slock_t lock;
   uint32 noted;  // number of ends ever noted; the bucket keeps the newest
@@ -68,7 +69,7 @@ void note_ended(const EndedSession& end) {
   SpinLockRelease(&bucket->lock);
 }
 
-// Finds the note of an end. False when it is unknown whether the client ended the session.
+// Finds the note of an end. False when no note says that the client ended the session.
 bool find_end(uint64 attachment, EndedSession* end) {
   find_ended_sessions();
   if (!buckets) return false;
@@ -86,13 +87,13 @@ bool find_end(uint64 attachment, EndedSession* end) {
 
 // --- the attachments of this session -------------------------------------------------------------
 
-// An attachment of this session. Once a commit has deregistered its worker, or the call that took
-// it is undone, it is free for the next worker of this session.
+// An attachment of this session. The attachment is free for the next worker of this session once a
+// commit has deregistered its worker, or once the call that took the attachment is undone.
 struct Attachment {
   uint64 number;
   bool is_free = false;
-  SubTransactionId taken_in = 0;    // not 0 until that is committed
-  SubTransactionId leaving_in = 0;  // not 0 while its worker is being deregistered
+  SubTransactionId taken_in = 0;    // not 0 until the transaction that took the attachment commits
+  SubTransactionId leaving_in = 0;  // not 0 while this transaction deregisters the worker
 };
 
 Attachment* attachments = nullptr;
@@ -111,7 +112,8 @@ extern "C" void pulse_session_ends(int code, Datum) {
   }
 }
 
-// Runs after the backend has released the session's locks: the requested sweep finds them free.
+// Runs after the backend has released the session's locks, so the requested sweep finds the locks
+// free.
 extern "C" void pulse_session_has_ended(int, Datum) {
   DatabaseState* database = this_database_if_known();
   if (database && has_noted_end && settings.disconnect_grace_ms >= 0)
@@ -126,7 +128,7 @@ void register_callbacks() {
   is_registered = true;
 }
 
-// The upper half of the number identifies the installation. So no number equals one of another
+// The upper half of the number identifies the installation. So no number equals a number of another
 // database, or of an installation that was dropped while its sessions go on.
 uint64 next_attachment() {
   Oid sequence = catalog()->attachment_seq;
@@ -134,7 +136,7 @@ uint64 next_attachment() {
   return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
 }
 
-// A free attachment, unless the session has released its lock, or else a new one.
+// A free attachment whose lock the session still holds, or else a new attachment.
 uint64 take_attachment() {
   for (int i = 0; i < attachment_count; i++) {
     if (!attachments[i].is_free || !holds_attachment(attachments[i].number)) continue;
@@ -179,8 +181,8 @@ void keep_attachments(SubTransactionId undone) {
 
 }  // namespace pulse
 
-// pulse_internal.hold_attachment(): an attachment for one worker, which this session holds until it
-// ends.
+// pulse_internal.hold_attachment(): an attachment for one worker, which this session holds until
+// the session ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();
@@ -189,7 +191,7 @@ PULSE_FUNCTION(pulse_hold_attachment) {
 }
 
 // pulse_internal.forget_attachment(attachment): the worker was deregistered. After the commit, the
-// end of the session requests no sweep for it.
+// end of the session requests no sweep for this attachment.
 PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   for (int i = 0; i < pulse::attachment_count; i++)
@@ -205,9 +207,9 @@ PULSE_FUNCTION(pulse_holds_attachment) {
   PG_RETURN_BOOL(pulse::holds_attachment(static_cast<uint64>(PG_GETARG_INT64(0))));
 }
 
-// pulse_internal.attachment_state(attachment, incarnation): open, ended (by its client) or unknown.
-// Unknown means ended by the server, of an earlier incarnation, or overwritten; then silence
-// decides.
+// pulse_internal.attachment_state(attachment, incarnation): open, ended (by the client) or unknown.
+// Unknown means that the server ended the session, that the attachment is of an earlier
+// incarnation, or that the note was overwritten; then silence decides.
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   const char* state = "open";
@@ -220,7 +222,7 @@ PULSE_FUNCTION(pulse_attachment_state) {
 }
 
 // pulse_internal.ended_live_us(attachment): when the client ended the session, on the liveness
-// clock; NULL when that is unknown.
+// clock; NULL when no note says so.
 PULSE_FUNCTION(pulse_ended_live_us) {
   pulse::EndedSession end;
   if (!pulse::find_end(static_cast<uint64>(PG_GETARG_INT64(0)), &end)) PG_RETURN_NULL();

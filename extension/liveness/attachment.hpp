@@ -1,4 +1,5 @@
-// The sessions that workers are attached to.
+// Liveness: the sessions that workers are attached to. Owns the notes of ended sessions in shared
+// memory, each under the lock of its bucket.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -9,12 +10,14 @@ namespace pulse {
 Size ended_sessions_size();
 void create_ended_sessions();
 
-// Settles the attachments whose workers this transaction deregistered: its commit releases them,
-// and a rollback keeps them, also that of a savepoint; what that took is free. Neither can fail.
+// Settle the attachments at the end of a transaction or savepoint. A commit frees the attachments
+// of the workers that the transaction deregistered. A rollback keeps these attachments, and frees
+// the attachments that the undone part took. Neither function can fail.
 void leave_attachments();
 void keep_attachments(SubTransactionId undone);
 
-// A prepared transaction may commit, so this session keeps what it took. Cannot fail.
+// A prepared transaction may commit, so this session keeps the attachments that the transaction
+// took. Cannot fail.
 void leave_attachments_to_prepared();
 
 }  // namespace pulse

@@ -1,7 +1,7 @@
-// A beat locks the last version of the worker's row in pulse.heartbeat before it reads the status.
-// So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or the beat
-// waits and returns the new status. The beat writes a new version of the row. It needs no planner,
-// because 1,000 idle workers beat all the time; sql/heartbeat.sql answers for jobs.
+// A beat locks the last version of the worker's row in pulse.heartbeat before the beat reads the
+// status. So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or
+// the beat waits and returns the new status. The beat writes a new version of the row. No planner
+// takes part, because 1,000 idle workers beat all the time; sql/heartbeat.sql answers for jobs.
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
@@ -30,15 +30,16 @@ void take_snapshot(JobTable* beats, Snapshot snapshot) {
   beats->snapshot = RegisterSnapshot(snapshot);
 }
 
-// A transaction with one snapshot for all its statements uses that one, as an UPDATE does.
+// A transaction with one snapshot for all statements uses this snapshot, as an UPDATE does.
 void open_beats(JobTable* beats) {
   open_extension_table(beats, catalog()->heartbeat);
   check_columns(RelationGetDescr(beats->relation), "heartbeat");
   if (IsolationUsesXactSnapshot()) take_snapshot(beats, GetTransactionSnapshot());
 }
 
-// Locks the last version of the row. False when the row is deleted or, for LockWaitSkip, when
-// another transaction has locked it, or changed it since the only snapshot.
+// Locks the last version of the row. False when the row is deleted. False for LockWaitSkip also
+// when another transaction has locked the row, or has changed the row since the transaction's only
+// snapshot.
 bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wait) {
   TM_FailureData failure;
   uint8 flags = IsolationUsesXactSnapshot() ? 0 : TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
@@ -62,7 +63,8 @@ void set_moment(JobChange* beat) {
   beat->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
 }
 
-// A beat from a session other than the attached one detaches the worker; then its silence counts.
+// A beat from a session other than the attached session detaches the worker; then the worker's
+// silence counts.
 void set_attachment(JobChange* beat, TupleTableSlot* row) {
   beat->clear(kBeatDetachedLive);
   if (!slot_attisnull(row, kBeatAttachment) &&
@@ -93,6 +95,7 @@ bool always(TupleTableSlot*) { return true; }
 bool lives(TupleTableSlot* row) { return !status_is(row, "lost") && !status_is(row, "stopped"); }
 
 // Locks the row of a worker that has not ended, if `reason` holds for the row in the snapshot.
+// False: no row locked, or the worker has ended.
 bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Condition reason) {
   IndexLookup rows;
   open_index_lookup(&rows, beats->relation, catalog()->heartbeat_key, beats->snapshot);
@@ -103,7 +106,7 @@ bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Conditio
   return is_living;
 }
 
-// --- what the worker must learn -----------------------------------------------------------------
+// --- the news for the worker --------------------------------------------------------------------
 
 // Whether the index, whose first column is the worker, has an entry of this worker.
 bool has_row(Oid table_oid, Oid Catalog::*index, int64 worker_id, Snapshot snapshot) {
@@ -121,7 +124,7 @@ bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
          !has_row(catalog()->claim_batch, &Catalog::claim_batch_idx, worker_id, snapshot);
 }
 
-// Whether a task has changed after this moment, perhaps by losing its handler.
+// Whether a task has changed after this moment, perhaps because the task has lost its handler.
 bool tasks_changed_since(TimestampTz moment, Snapshot snapshot) {
   return any_task(snapshot, [moment](TupleTableSlot* row) {
     return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
@@ -156,7 +159,7 @@ Datum answer(Datum status, Datum revoked) {
 
 Datum no_jobs() { return PointerGetDatum(construct_empty_array(INT8OID)); }
 
-// The answer of a function in sql/heartbeat.sql, which has the same arguments.
+// The answer of a function in sql/heartbeat.sql with the same arguments.
 Datum sql_answer(const char* name, FunctionCallInfo original) {
   Oid* types;
   int count;
@@ -175,7 +178,7 @@ bool names_jobs(FunctionCallInfo call) {
   return !call->args[1].isnull && ARR_NDIM(DatumGetArrayTypeP(call->args[1].value)) > 0;
 }
 
-// A worker that has ended, or that is unknown, must stop every job that it names.
+// A worker that has ended or is unknown must stop every job that the worker names.
 Datum answer_lost(FunctionCallInfo call) {
   if (catalog()->has_index_lanes) return sql_answer("answer_lost", call);
   return answer(CStringGetTextDatum("lost"),
@@ -195,7 +198,7 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
   int64 interval_us = number_in(row, kBeatInterval);
   bool is_about_jobs = names_jobs(call) || !slot_attisnull(row, kBeatMissingJobIds) ||
                        !has_no_jobs(worker_id, beats.snapshot);
-  // A worker learns of a changed task within two of its intervals.
+  // A worker learns of a changed task within two of the worker's intervals.
   bool has_news = tasks_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
   JobChange beat = {};
   set_moment(&beat);
