@@ -1,11 +1,12 @@
 // pulse.call_handler(job): runs a function of the database as a task. See sql/handler.sql for the
 // contract.
 //
-// A role that sets handlers must not gain the rights of a worker's role, and the server confines a
-// SECURITY DEFINER function only while it runs. Its deferred triggers, its cursors WITH HOLD and a
-// cast of its result would run as the worker. So a handler whose owner could gain by that runs as a
-// security-restricted operation, the cast of its result included, and as its owner from the start:
-// it may cease to be SECURITY DEFINER at any moment.
+// A role that sets handlers must not gain the rights of a worker's role. The server confines a
+// SECURITY DEFINER function only while the function runs. The function's deferred triggers, its
+// cursors WITH HOLD and a cast of its result would run as the worker. So a handler whose owner
+// could gain runs as a security-restricted operation, including the cast of the result. The handler
+// runs as the owner from the start, because the function may cease to be SECURITY DEFINER at any
+// moment.
 #include "server/postgres.hpp"
 
 #include "access/local_settings.hpp"
@@ -70,10 +71,11 @@ Handler handler_of(const HandledJob& job) {
 
 struct Judgement {
   HandlerTrust trust;
-  Oid role;  // for which it is so
+  Oid role;  // the role with this trust in the handler
 };
 
-// By the role whose rights a handler gets, and by the one that the session has back after it.
+// Takes the lower trust of two roles: the role whose rights a handler gets, and the role that the
+// session has back after the handler.
 Judgement judge(const Handler& handler) {
   Judgement mine = {trust_of(handler, GetUserId()), GetUserId()};
   if (GetUserId() == GetOuterUserId()) return mine;
@@ -100,8 +102,8 @@ Const* argument_of(const HandledJob& job, Oid type) {
   return constant_of(type, payload);
 }
 
-// What the executor calculates: the result as json. No planner sees it, which would call a handler
-// that is IMMUTABLE beforehand.
+// The expression for the executor: the result as json. No planner sees the expression, because a
+// planner would call an IMMUTABLE handler beforehand.
 Expr* expression_of(const HandledJob& job, const Handler& handler) {
   FuncExpr* call = call_of(handler.function, handler.result,
                            reinterpret_cast<Expr*>(argument_of(job, handler.argument)));
@@ -109,7 +111,8 @@ Expr* expression_of(const HandledJob& job, const Handler& handler) {
   return reinterpret_cast<Expr*>(call);
 }
 
-// Of the transaction: those of the caller too. They fire here, where the settings of the job hold.
+// Fires the deferred triggers of the transaction, including triggers of the caller. The triggers
+// fire here, where the settings of the job hold.
 void fire_deferred_triggers() {
   auto* all = makeNode(ConstraintsSetStmt);
   all->deferred = false;
@@ -121,7 +124,7 @@ NullableDatum result_of(const HandledJob& job, const Handler& handler, bool is_r
   int context;
   GetUserIdAndSecContext(&user, &context);
   ExprContext* place = CreateStandaloneExprContext();
-  // As the parser and the executor ask.
+  // The parser and the executor check the same privilege.
   if (!may_use_schema(user, handler.schema))
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(handler.schema));
   ExprState* call = ExecInitExpr(expression_of(job, handler), nullptr);
@@ -132,20 +135,20 @@ NullableDatum result_of(const HandledJob& job, const Handler& handler, bool is_r
   result.value = ExecEvalExpr(call, place, &result.isnull);
   if (handler.result == VOIDOID) result = kNull;
   CommandCounterIncrement();
-  // A restricted operation has none of its own.
+  // A restricted operation leaves no deferred triggers.
   if (!is_restricted) fire_deferred_triggers();
   PopActiveSnapshot();
   FreeExprContext(place, true);
   return result;
 }
 
-// Runs the handler with settings of its own.
+// Runs the handler with settings that end with the handler.
 NullableDatum result_in_level(const HandledJob& job, const Handler& handler, bool is_restricted) {
   Oid user;
   int context;
   GetUserIdAndSecContext(&user, &context);
   int level = NewGUCNestLevel();
-  // Jobs that the handler adds belong to the trace of its job.
+  // Jobs that the handler adds belong to the trace of the handler's job.
   set_in_level("pulse.traceparent",
                job.nulls[kTraceparent] ? "" : TextDatumGetCString(job.values[kTraceparent]));
   NullableDatum result = result_of(job, handler, is_restricted);
@@ -159,8 +162,8 @@ bool is_of_restriction(const ErrorData* error) {
          strstr(error->message_id, "security-restricted operation");
 }
 
-// The server says what it refuses, and not why here. The names are looked up beforehand, because an
-// error forbids that.
+// The server's error names the refused action, but no reason. This function adds the reason. The
+// names are read beforehand, because an aborted transaction cannot read the catalog.
 NullableDatum restricted_result(const HandledJob& job, const Handler& handler, Oid judged) {
   MemoryContext context = CurrentMemoryContext;
   const char* name = format_procedure(handler.function);

@@ -11,7 +11,8 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// A pseudo-type would be no value, or one that only the server's own functions may have.
+// Whether the function can take a job. A pseudo-type would be no value, or a value that only the
+// server's own functions may have.
 bool takes_job(Form_pg_proc function) {
   if (function->prokind != PROKIND_FUNCTION || function->proretset || function->pronargs != 1 ||
       OidIsValid(function->provariadic))
@@ -25,7 +26,7 @@ bool takes_job(Form_pg_proc function) {
                                      ObjectIdGetDatum(catalog()->schema));
 }
 
-// Invalid where the extension is not installed.
+// The owner of pg_pulse; InvalidOid where the extension is not installed.
 Oid owner_of_extension() {
   Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
   ScanKeyData key;
@@ -70,7 +71,7 @@ void refuse_unfit(Oid function) {
   pg_unreachable();
 }
 
-// A superuser is a member of every role.
+// is_member_of_role() counts a superuser as a member of every role.
 HandlerTrust trust_of(const Handler& handler, Oid role) {
   if (is_member_of_role(handler.owner, role) || handler.owner == owner_of_extension())
     return HandlerTrust::kTrusted;

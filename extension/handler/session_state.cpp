@@ -16,11 +16,11 @@ namespace {
 
 ProcessUtility_hook_type next_hook = nullptr;
 
-// All in TopTransactionContext, which outlives the callbacks of the transaction's end.
+// All lists are in TopTransactionContext, which outlives the callbacks of the transaction's end.
 struct JobState {
   bool is_noted;
   SubTransactionId savepoint;  // in which the job began
-  bool is_in_block;            // of the client, which may ask for numbers of its own afterwards
+  bool is_in_block;  // of the client, which may ask for its own sequence numbers after the job
   bool had_temporary_objects;
   List* locks;       // HeldLock, from before the job
   List* statements;  // names, as in the next two
@@ -109,8 +109,8 @@ bool was_held(const HeldLock& lock, LOCKMODE mode) {
   return false;
 }
 
-// Whether the session has a lock, and not only its transaction, shows when it gives the lock back:
-// for a lock that it does not have the server warns.
+// Releases the session locks that the job took. LockRelease() shows whether the session holds a
+// lock, and not only the transaction: for a lock that the session does not hold, the server warns.
 void release_new_locks() {
   int level = NewGUCNestLevel();
   constexpr const char* kMessages[] = {"client_min_messages", "log_min_messages"};
@@ -174,7 +174,8 @@ void end_session_state() {
 void abort_session_state(SubTransactionId undone) {
   if (!job.is_noted || (undone != job.savepoint && undone != TopSubTransactionId)) return;
   drop_statements();
-  // Where the session had locks before, it keeps those of the job: here nothing may warn.
+  // Where the session had locks before the job, the session keeps the job's locks: here no code may
+  // warn.
   if (job.locks == NIL) LockReleaseSession(USER_LOCKMETHOD);
   if (!job.is_in_block) ResetSequenceCaches();
   job = {};
