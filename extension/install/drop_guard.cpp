@@ -22,8 +22,8 @@ constexpr int kMaxCounted = 10000;
 
 object_access_hook_type next_hook = nullptr;
 
-// What this transaction has dropped: a table of jobs, perhaps in a savepoint that was rolled back;
-// the extension, which only the commit knows.
+// Drops by this transaction: of a table of jobs, perhaps in a savepoint that was rolled back; of
+// the extension, which only the commit knows for certain.
 bool drops_jobs = false;
 bool is_dropped = false;
 
@@ -64,9 +64,9 @@ void refuse_drop(int jobs) {
 }
 
 // The update from 0.1.0 moves the functions that bodies of 0.1.0 call. A body that the server
-// loaded before, and that waits for the update in a table, would not find them afterwards. So a
-// call waits before the server loads its body, and an update waits for calls under way. Functions
-// in C need no lock: this library has their bodies.
+// loaded before the update, and that waits in a table for the update, would not find the moved
+// functions. So a call waits before the server loads the body, and an update waits for calls under
+// way. Functions in C need no lock: this library has their bodies.
 void wait_for_update(Oid function) {
   if (!may_be_0_1_0()) return;
   Oid schema = get_namespace_oid("pulse", true);
@@ -81,7 +81,7 @@ void wait_for_update(Oid function) {
   if (language != ClanguageId && OidIsValid(job)) LockRelationOid(job, AccessShareLock);
 }
 
-// The server drops the extension after its tables, so the guard watches the job table.
+// The server drops the extension after the extension's tables, so the guard watches the job table.
 extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid object, int part,
                                     void* argument) {
   if (next_hook) next_hook(access, class_id, object, part, argument);

@@ -1,4 +1,5 @@
-// Refuses to drop the extension while live jobs exist, because the drop would delete them.
+// Installation: refuses to drop the extension while live jobs exist, because the drop would delete
+// the jobs.
 #pragma once
 
 namespace pulse {
@@ -9,8 +10,8 @@ void guard_drop();
 // Finds out, before a commit, whether the transaction drops the extension; may raise.
 void confirm_drop();
 
-// Ends the transaction's drop: once it is committed, other databases may have the slot of this
-// one in shared memory. Sessions that wait here return. Safe in callbacks.
+// Ends the transaction's drop: the commit gives this database's slot in shared memory to other
+// databases, and waiting sessions of this database return. Safe in callbacks.
 void end_drop(bool is_committed);
 
 }  // namespace pulse

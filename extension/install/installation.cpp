@@ -8,7 +8,7 @@
 namespace pulse {
 namespace {
 
-// What pulse_internal.standing says of this database, as last read. A trigger on pulse.installation
+// The last reading of pulse_internal.standing in this database. A trigger on pulse.installation
 // makes every session look up the catalog again.
 struct Reading {
   uint64 generation;  // of the catalog
@@ -24,8 +24,8 @@ struct Reading {
 };
 Reading cached;
 
-// Runs under the latest snapshot at any isolation level, so that it sees what another session
-// committed during the wait for the lock. The caller disconnects from SPI.
+// Runs a statement under the latest snapshot at any isolation level. So the statement sees the
+// commits of other sessions during the wait for the lock. The caller disconnects from SPI.
 void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   under_statement_settings([&] {
@@ -67,7 +67,7 @@ const Reading& current_reading() {
 }
 
 bool is_up_to_date(const Reading& reading) {
-  // The SQL of 0.1.0 has no such table.
+  // The SQL of 0.1.0 has no table pulse.installation.
   if (!OidIsValid(catalog()->installation) || reading.is_copy) return true;
   return !reading.is_unused && !reading.is_moved && reading.timeline == current_timeline();
 }
@@ -113,7 +113,8 @@ void move_installation(const Reading& reading) {
 
 void record_installation() {
   if (is_up_to_date(current_reading())) return;
-  // Waits for another session that writes the first row; its invalidation arrives with the lock.
+  // Waits for another session that writes the first row; the invalidation of that session arrives
+  // with the lock.
   LockRelationOid(catalog()->installation, ShareRowExclusiveLock);
   if (is_up_to_date(current_reading())) return;
   if (cached.is_unused)
@@ -125,7 +126,8 @@ void record_installation() {
 
 int64 number_epoch() {
   const Reading& reading = current_reading();
-  // A worker may register in a copy; its id is one that the original installation never generates.
+  // A worker may register in a copy; the worker gets an id that the original installation never
+  // generates.
   if (reading.is_copy) return reading.highest + current_timeline();
   return reading.epoch_base + current_timeline();
 }
@@ -161,7 +163,7 @@ PULSE_FUNCTION(pulse_system_identifier) {
 }
 
 // pulse_internal.lock_numbers(): waits for every transaction that generated a token or a worker id,
-// and blocks new ones. The lock order is that in which a worker generates them.
+// and blocks new numbers. The locks have the order in which a worker generates the numbers.
 PULSE_FUNCTION(pulse_lock_numbers) {
   PreventCommandIfReadOnly("adopt_installation");
   PreventCommandDuringRecovery("adopt_installation");
