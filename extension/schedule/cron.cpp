@@ -17,7 +17,7 @@ struct Field {
   const char* name;
   int lowest;
   int highest;
-  int values;  // different ones: 7 is another name of weekday 0
+  int values;  // number of different values: 7 is another name of weekday 0
   const char* const* words;
 };
 constexpr const char* kNoWords[] = {nullptr};
@@ -43,7 +43,7 @@ constexpr Nickname kNicknames[] = {{"@hourly", "0 * * * *"},   {"@daily", "0 0 *
                                    {"@monthly", "0 0 1 * *"},  {"@yearly", "0 0 1 1 *"},
                                    {"@annually", "0 0 1 1 *"}};
 
-// What other crons take, by a sign of theirs, and what to do here.
+// Syntax of other crons, by a typical sign, and the replacement here.
 struct Foreign {
   const char* sign;
   const char* instead;
@@ -73,7 +73,7 @@ size_t letters_at(const char* at) {
   return count;
 }
 
-// Whether a field has the sign. A letter is none within a word of three letters or more.
+// Whether a field has the sign. A letter within a word of three letters or more is no sign.
 bool has_sign(const char* field, const char* sign) {
   constexpr size_t kShortestWord = 3;
   for (const char* at = field; !ends_field(*at); at++) {
@@ -98,7 +98,7 @@ bool has_sign(const char* field, const char* sign) {
                              field.lowest, field.highest)));
 }
 
-// Reads a number or a name of the field; false when neither is there.
+// Reads a number or a name of the field; false when the text has neither.
 bool read_value(const char** at, const Field& field, int* value) {
   if (is_digit(**at)) {
     *value = 0;
@@ -125,8 +125,8 @@ bool read_step(const char** at, int* step) {
   return is_digit(**at) && read_value(at, kStep, step);
 }
 
-// Reads one part of a list, and adds its values. A range whose end comes before its begin leads
-// over the last value to the first one.
+// Reads one part of a list, and adds the values of the part. A range whose end comes before its
+// begin leads over the last value to the first value.
 bool read_part(const char** at, const Field& field, uint64* values) {
   if (&field == kDayField && (**at == 'L' || **at == 'l') && letters_at(*at) == 1) {
     (*at)++;
@@ -142,7 +142,7 @@ bool read_part(const char** at, const Field& field, uint64* values) {
     if (**at == '-') {
       if (!read_value(&++*at, field, &last)) return false;
     } else if (**at != '/') {
-      last = first;  // with a step, it goes on to the last value
+      last = first;  // with a step, the part goes on to the last value
     }
   }
   int step = 1;
@@ -211,7 +211,7 @@ bool matches_day(const CronRule& rule, int year, int month, int day, int weekday
   return rule.has_day_star ? by_day && by_weekday : by_day || by_weekday;
 }
 
-// The first matching minute of a day, counted from midnight, that is not before `from`; -1: none.
+// The first matching minute of a day, from `from` on, counted from midnight; -1: none.
 int first_of_day(const CronRule& rule, int from) {
   for (int hour = from / 60; hour < 24; hour++) {
     if (!has_bit(rule.hours, hour)) continue;
@@ -294,8 +294,9 @@ void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 fi
   }
 }
 
-// What the zone's clock skips falls due at the first minute after the gap; what it repeats, the
-// first time only. A periodic rule follows the clock as it runs.
+// A minute that the zone's clock skips falls due at the first minute after the gap. A minute that
+// the clock repeats falls due the first time only. A periodic rule follows the clock as the clock
+// runs.
 bool next_cron_minute(CronWalk* walk, int64 limit, int64* due) {
   while (walk->at < limit) {
     Segment segment = segment_at(walk->at, walk->zone);

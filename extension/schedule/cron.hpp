@@ -1,6 +1,6 @@
-// Cron rules: the five fields of crontab(5), and the instants at which they fall due in a time
-// zone. A minute is an instant in whole minutes since 1970; a local minute is one of the zone's
-// clock.
+// Cron rules: owns the meaning of the five fields of crontab(5), and the instants at which a rule
+// falls due in a time zone. A minute is an instant in whole minutes since 1970; a local minute is a
+// minute of the zone's clock.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -20,7 +20,7 @@ struct CronRule {
   bool is_periodic;   // minute or hour begins with *
 };
 
-// Raises PU004 for a text that is no rule.
+// Parses a rule. Raises PU004 for a text that is not a rule.
 void parse_cron(const char* text, CronRule* rule);
 
 // Walks over the due minutes of a rule in ascending order.
@@ -28,12 +28,13 @@ struct CronWalk {
   const CronRule* rule;
   pg_tz* zone;
   int64 at;       // the first minute that the walk has not judged
-  int64 highest;  // the greatest local minute before it
+  int64 highest;  // the greatest local minute before `at`
 };
 
+// Begins a walk at the minute `first`.
 void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 first);
 
-// False when no minute below the limit is due.
+// Finds the next due minute. False when no minute below the limit is due.
 bool next_cron_minute(CronWalk* walk, int64 limit, int64* due);
 
 }  // namespace pulse

@@ -8,7 +8,7 @@ constexpr int kMaxTimes = 100000;
 constexpr int64 kMinuteUs = 60 * USECS_PER_SEC;
 constexpr int64 kEpochUs =
     static_cast<int64>(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
-// Within what the server's calendar can count, as minutes since 1970: 4700 BC to AD 290000.
+// Limits of the server's calendar, as minutes since 1970: 4700 BC to AD 290000.
 constexpr int64 kFirstMinute = -INT64CONST(3500000000);
 constexpr int64 kLastMinute = INT64CONST(151000000000);
 
@@ -30,14 +30,14 @@ pg_tz* zone_named(const text* name) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.zone_name(time_zone): the name as the server spells it; NULL: there is none.
+// pulse_internal.zone_name(time_zone): the name as the server spells the name; NULL: no such zone.
 PULSE_FUNCTION(pulse_zone_name) {
   pg_tz* zone = pulse::zone_named(PG_GETARG_TEXT_PP(0));
   if (!zone) PG_RETURN_NULL();
   PG_RETURN_TEXT_P(cstring_to_text(pg_get_timezone_name(zone)));
 }
 
-// pulse_internal.cron_times(cron, time_zone, after, until, max_times)
+// pulse_internal.cron_times(cron, time_zone, after, until, max_times): the due times of a rule.
 PULSE_FUNCTION(pulse_cron_times) {
   pulse::CronRule rule = {};
   pulse::parse_cron(text_to_cstring(PG_GETARG_TEXT_PP(0)), &rule);
