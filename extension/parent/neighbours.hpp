@@ -1,4 +1,5 @@
-// A row of pulse.dependency has those parents of a job whose ids are neighbours.
+// Parents: a row of pulse.dependency has the parents of a job whose ids are neighbours. Ids with the
+// same first_neighbour() are neighbours.
 #pragma once
 
 #include "server/postgres.hpp"

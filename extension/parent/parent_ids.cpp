@@ -1,4 +1,4 @@
-// The ids of many parents at once: SQL would pay an executor for each of them.
+// Parents: the ids of many parents at once, because SQL would pay an executor for each id.
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
 #include "parent/neighbours.hpp"
@@ -43,14 +43,14 @@ int64 neighbours_from(const Ids& ids, int i = 0) {
   return first_neighbour(DatumGetInt64(ids.values[i]));
 }
 
-// How many ids from the first one on are neighbours.
+// How many ids, from the first id on, are neighbours.
 int count_neighbours(const Ids& ids) {
   int count = 1;
   while (count < ids.count && neighbours_from(ids, count) == neighbours_from(ids)) count++;
   return count;
 }
 
-// Keeps the ids of jobs that live, or of those that do not. The ids are in order.
+// Keeps the ids of jobs that live, or the other ids. The ids are in order.
 void keep_where(Ids* ids, bool lives) {
   if (ids->count == 0) return;
   Relation table = table_open(catalog()->job, AccessShareLock);
@@ -72,14 +72,14 @@ void keep_where(Ids* ids, bool lives) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.in_order(ids)
+// pulse_internal.in_order(ids): each id once, in ascending order.
 PULSE_FUNCTION(pulse_in_order) {
   pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
   pulse::keep_each_once(&ids);
   PG_RETURN_DATUM(pulse::as_array(ids));
 }
 
-// pulse_internal.neighbours(ids): those that belong into one row of pulse.dependency, in a row.
+// pulse_internal.neighbours(ids): a row for each row that pulse.dependency needs for these parents.
 PULSE_FUNCTION(pulse_neighbours) {
   pulse::begin_result_rows(fcinfo);
   auto* rows = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
@@ -98,7 +98,7 @@ PULSE_FUNCTION(pulse_neighbours) {
   return static_cast<Datum>(0);
 }
 
-// pulse_internal.live_ids(ids, lives)
+// pulse_internal.live_ids(ids, lives): the ids of jobs that live, or of jobs that do not live.
 PULSE_FUNCTION(pulse_live_ids) {
   pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
   pulse::keep_where(&ids, PG_GETARG_BOOL(1));

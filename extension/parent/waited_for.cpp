@@ -1,6 +1,7 @@
-// Whether a job waits for another one. A transaction that takes the end of a parent away asks. So
-// jobs count that another transaction has made wait and not committed, and those that it committed
-// after the caller's snapshot: the lookups are dirty.
+// Parents: whether a job waits for a given parent. A transaction that takes the end of a parent
+// away asks. The lookups are dirty, so two further kinds of jobs count as waiting: jobs that
+// another transaction has made wait without a commit yet, and jobs whose commit came after the
+// caller's snapshot.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
@@ -38,7 +39,8 @@ bool has_id(Datum ids, int64 id) {
   return is_found;
 }
 
-// Of a job that another transaction changes two rows are found, and either may come to hold.
+// A dirty lookup finds two rows of a job that another transaction changes, and either row may come
+// to hold.
 bool is_waiting(IndexLookup* jobs, int64 job_id) {
   seek_id(jobs, job_id);
   while (next_row(jobs))
@@ -62,7 +64,7 @@ bool is_waited_for(int64 parent_id, int64 parents_key, IndexLookup* dependencies
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.is_waited_for(job_id)
+// pulse_internal.is_waited_for(job_id): whether any job waits for this parent.
 PULSE_FUNCTION(pulse_is_waited_for) {
   int64 id = PG_GETARG_INT64(0);
   const pulse::Catalog* tables = pulse::catalog();
@@ -70,7 +72,7 @@ PULSE_FUNCTION(pulse_is_waited_for) {
   pulse::DirtyLookup jobs;
   pulse::open_dirty_lookup(&dependencies, tables->dependency, tables->dependency_parent_idx);
   pulse::open_dirty_lookup(&jobs, tables->job, tables->job_key);
-  // A parent stands alone in its row, or with its neighbours.
+  // A row of pulse.dependency has a single parent, or a parent with its neighbours.
   bool waits =
       pulse::is_waited_for(id, id, &dependencies.rows, &jobs.rows) ||
       pulse::is_waited_for(id, -pulse::first_neighbour(id), &dependencies.rows, &jobs.rows);
