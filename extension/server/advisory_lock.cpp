@@ -49,7 +49,7 @@ void pause_briefly() {
   CHECK_FOR_INTERRUPTS();
 }
 
-// A poll, because a wait in the lock table can only end early by an error.
+// Polls, because a wait in the lock table can only end early by an error.
 bool outwait_holders(LockKind kind, uint64 key, int64 limit) {
   LOCKTAG tag = tag_of(kind, key);
   VirtualTransactionId* holder = GetLockConflicts(&tag, ExclusiveLock, nullptr);
@@ -99,8 +99,8 @@ bool attachment_is_free(uint64 attachment) {
          is_free(tag_of(LockKind::kAttachment, attachment), ShareLock);
 }
 
-// Only this session adds to its advisory locks. What other sessions add to its list, where they
-// need one of its fast-path locks, is none of them.
+// Only this session adds to the session's advisory locks. Other sessions add to the session's list
+// only locks of another method, where they need a lock on the fast path.
 List* held_advisory_locks() {
   List* held = NIL;
   for (int partition = 0; partition < NUM_LOCK_PARTITIONS; partition++)
@@ -123,26 +123,28 @@ PULSE_FUNCTION(pulse_share_worker) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.try_lock_worker_shared(id): takes it if no transaction has it exclusively.
+// pulse_internal.try_lock_worker_shared(id): takes the worker's lock in share mode; false if
+// another transaction holds the lock exclusively.
 PULSE_FUNCTION(pulse_try_share_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock));
 }
 
 // pulse_internal.try_lock_worker(id): takes the worker's lock exclusively, as a transaction that
-// declares it lost.
+// declares the worker lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// pulse_internal.lock_worker(id): takes the same lock. It returns false while claims of the worker
-// share it, and waits for a transaction that has it exclusively: one that declares the worker lost,
-// or that claims a poison suspect. Both are about to end.
+// pulse_internal.lock_worker(id): takes the worker's lock exclusively. Returns false while claims
+// of the worker share the lock. Waits for a transaction that holds the lock exclusively, because
+// such a transaction is about to end: a sweep that declares the worker lost, or a claim of a poison
+// suspect.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
-  // Where the share lock succeeds, claims share it, or the transaction that had it has ended.
+  // Where the share lock succeeds, either claims share the lock, or the exclusive holder has ended.
   if (!pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock) &&
       !pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
     pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);
@@ -150,7 +152,7 @@ PULSE_FUNCTION(pulse_lock_worker) {
 }
 
 // pulse_internal.outwait_claims(worker_id): waits for the claims of this worker that are in
-// progress now, but no longer than a commit takes where its disk is slow.
+// progress now, but no longer than a commit takes on a slow disk.
 PULSE_FUNCTION(pulse_outwait_claims) {
   constexpr int64 kPatienceUs = 5000000;
   (void)pulse::outwait_holders(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
@@ -158,9 +160,9 @@ PULSE_FUNCTION(pulse_outwait_claims) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
-// name; that of the level in a mode that no promotion takes. The settings of the members of a level
-// belong to the level: 'mail/*' to 'mail'.
+// pulse_internal.lock_queue(queue_name): waits for the lock of the queue and the lock of the level
+// with the same name. The mode of the level's lock conflicts with every promotion. The settings of
+// the members of a level belong to the level: 'mail/*' to 'mail'.
 PULSE_FUNCTION(pulse_lock_queue) {
   text* name = PG_GETARG_TEXT_PP(0);
   const char* data = VARDATA_ANY(name);
@@ -183,7 +185,8 @@ PULSE_FUNCTION(pulse_is_queue_locked) {
   PG_RETURN_BOOL(pulse::is_queue_locked(PG_GETARG_TEXT_PP(0)));
 }
 
-// pulse_internal.queue_lock(queue_name)
+// pulse_internal.queue_lock(queue_name): the level and the holder of find_queue_lock(); NULL: no
+// lock is held.
 PULSE_FUNCTION(pulse_queue_lock) {
   text* name = PG_GETARG_TEXT_PP(0);
   pulse::QueueLock lock = pulse::find_queue_lock(name);

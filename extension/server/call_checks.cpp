@@ -125,7 +125,7 @@ static bool has_null(FunctionCallInfo fcinfo) {
 }
 
 void warn_in_block(const char* what) {
-  // Of a test, whose transaction sees all that it asks about.
+  // A frozen clock belongs to a test, whose transaction sees all rows of the test.
   if (!IsTransactionBlock() || clock_is_frozen()) return;
   ereport(
       WARNING,
@@ -155,7 +155,7 @@ PULSE_FUNCTION(pulse_check_identifier) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.check_number(what, value, lowest, highest): a null passes.
+// pulse_internal.check_number(what, value, lowest, highest): a NULL passes.
 PULSE_FUNCTION(pulse_check_number) {
   if (!pulse::has_null(fcinfo))
     pulse::check_number(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1),
@@ -163,14 +163,14 @@ PULSE_FUNCTION(pulse_check_number) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.check_document(what, document): a null passes.
+// pulse_internal.check_document(what, document): a NULL passes.
 PULSE_FUNCTION(pulse_check_document) {
   if (!pulse::has_null(fcinfo))
     pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
   PG_RETURN_VOID();
 }
 
-// pulse_internal.check_duration(what, value, lowest): a null passes.
+// pulse_internal.check_duration(what, value, lowest): a NULL passes.
 PULSE_FUNCTION(pulse_check_duration) {
   if (!pulse::has_null(fcinfo))
     pulse::check_duration(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1),
@@ -192,7 +192,7 @@ PULSE_FUNCTION(pulse_warn_in_block) {
 }
 
 // pulse_internal.require_read_committed(what, hint): raises PU007 where a transaction has one
-// snapshot for all its statements. In 0.1.0 the caller gives no hint.
+// snapshot for all statements. In 0.1.0 the caller gives no hint.
 PULSE_FUNCTION(pulse_require_read_committed) {
   if (IsolationUsesXactSnapshot())
     ereport(ERROR, (errcode(pulse::kWrongIsolation),

@@ -1,5 +1,5 @@
-// Checks of a call: of the names and values that it is given, which raise PU004, and of the
-// transaction that it runs in.
+// Checks of a call: of the given names and values, which raise PU004, and of the transaction of the
+// call.
 #pragma once
 
 #include <initializer_list>
@@ -15,14 +15,14 @@ constexpr int kMaxFlags = 64;  // of a job
 // For a function that is not strict: raises if one of these arguments is NULL.
 void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);
 
-// Raises for a name that is empty or has more than `max_length` characters.
+// Raises for an empty name and for a name of more than `max_length` characters.
 void check_name(const char* what, text* name, int max_length);
 
 // Raises PU004 for a name that no new job may have as its queue.
 void check_queue_name(text* name);
 
-// Also raises for a task name that could lead out of the tasks folder. Such a name is absolute, has
-// an empty, "." or ".." component, or contains a backslash or a control character.
+// Raises as check_name(), and for a task name that could lead out of the tasks folder. Such a name
+// is absolute, has an empty, "." or ".." component, or contains a backslash or a control character.
 void check_identifier(text* identifier);
 
 // Size limit of a JSON document in bytes: payloads, results and checkpoints pass whole between
@@ -32,7 +32,7 @@ constexpr Size kMaxDocument = 64 * 1024 * 1024;
 // Raises for a JSON document above kMaxDocument.
 void check_document(const char* what, Datum document);
 
-// Raises for an interval below the lowest one or above ten years.
+// Raises for an interval below `lowest` or above ten years.
 void check_duration(const char* what, Datum value, Datum lowest);
 
 // Raises for a moment from which a task's expires_after cannot be counted.
@@ -41,7 +41,8 @@ void check_run_at(TimestampTz run_at);
 // Raises unless lowest <= value <= highest.
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
-// Returns the elements of a text array. Raises for more than one dimension and for NULLs.
+// Returns the elements of a text array. Raises for an array with more than one dimension, and for
+// NULLs.
 Datum* text_elements(ArrayType* array, const char* what, int* count);
 
 // Warns in a transaction block of the client that this call counts only once the block commits.

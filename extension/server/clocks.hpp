@@ -11,14 +11,15 @@ int64 clock_offset_us();
 // Whether pulse.frozen_clock stops both clocks of this session.
 bool clock_is_frozen();
 
-// The wall clock as the whole extension reads it: shifted by pulse.clock_offset, or at the start of
-// the transaction while frozen.
+// The wall clock as the whole extension reads the time: shifted by pulse.clock_offset, or while
+// frozen the start of the transaction.
 TimestampTz wall_now();
 
-// The transaction's start on the same clock; a new job without a run_at is due then.
+// The transaction's start on the same clock; a new job without a run_at is due at this time.
 TimestampTz transaction_now();
 
-// The clock for intervals and timeouts, in microseconds; setting the wall clock does not change it.
+// The clock for intervals and timeouts, in microseconds; setting the wall clock does not change
+// this clock.
 int64 monotonic_us();
 
 }  // namespace pulse

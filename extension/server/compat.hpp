@@ -1,7 +1,7 @@
-// Differences between PostgreSQL's major versions, and between their minor ones. No other file
-// tests PG_VERSION_NUM. Each function behaves as in the newest version. A library that was built on
-// any minor version loads in each of the same major one, so none needs what came after the first:
-// see test/symbols.
+// Differences between PostgreSQL's major versions, and between minor versions. No other file tests
+// PG_VERSION_NUM. Each function behaves as in the newest version. A library built on any minor
+// version loads in each minor version of the same major version. So no function needs code that
+// came after the first minor version: see test/symbols.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -24,7 +24,7 @@ inline void reserve_settings(const char* prefix) {
 #endif
 }
 
-// Installs the hook and returns the previous one. PostgreSQL 14 requests shared memory at once.
+// Installs the hook and returns the previous hook. PostgreSQL 14 requests shared memory at once.
 inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_type request) {
 #if PG_VERSION_NUM >= 150000
   shmem_request_hook_type previous = shmem_request_hook;
@@ -36,7 +36,7 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #endif
 }
 
-// What stands before the slash in pg_locks.virtualtransaction.
+// The number before the slash in pg_locks.virtualtransaction.
 inline int number_in_lists(VirtualTransactionId transaction) {
 #if PG_VERSION_NUM >= 170000
   return transaction.procNumber;
@@ -53,18 +53,18 @@ inline int own_proc_number() {
 #endif
 }
 
-// As server_version_num has the version of a server.
+// The version of the headers, in the form of server_version_num.
 inline constexpr int kServerVersionBuiltFor = PG_VERSION_NUM;
 
 // Allows DROP DATABASE and CREATE DATABASE ... TEMPLATE to terminate the process; servers before 19
-// have no such flag.
+// lack the flag.
 #ifdef BGWORKER_INTERRUPTIBLE
 constexpr int kInterruptibleProcess = BGWORKER_INTERRUPTIBLE;
 #else
 constexpr int kInterruptibleProcess = 0;
 #endif
 
-// The wait event for a closed client socket. Servers before 15 notice it only by
+// The wait event for a closed client socket. Servers before 15 notice a closed socket only by
 // client_connection_check_interval.
 #if PG_VERSION_NUM >= 150000
 constexpr uint32 kSocketClosed = WL_SOCKET_CLOSED;
@@ -88,8 +88,8 @@ inline bool may_use_schema(Oid role, Oid schema) {
 #endif
 }
 
-// Calls visit(PROCLOCK*) for each lock of this process in a partition of the lock table. Locks that
-// the server takes the fast path for are not among them.
+// Calls visit(PROCLOCK*) for each lock of this process in a partition of the lock table. Locks on
+// the server's fast path are not in the lock table.
 template <typename Visit>
 void visit_own_locks(int partition, Visit visit) {
   auto* locks = &MyProc->myProcLocks[partition];
@@ -118,7 +118,7 @@ inline TimeLineID insertion_timeline() {
 #if PG_VERSION_NUM >= 150000
   return GetWALInsertionTimeLine();
 #else
-  // RecoveryInProgress() has set it.
+  // RecoveryInProgress() has set ThisTimeLineID.
   return ThisTimeLineID;
 #endif
 }
@@ -152,12 +152,12 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 }
 
 // Prepares the tuplestore in ReturnSetInfo that a set-returning function fills. Every executor
-// accepts one from a function that returns a set of rows.
+// accepts a tuplestore from a function that returns a set of rows.
 inline void begin_result_rows(FunctionCallInfo fcinfo) {
 #if PG_VERSION_NUM >= 160000
   InitMaterializedSRF(fcinfo, 0);
 #elif PG_VERSION_NUM >= 150000
-  SetSingleFuncCall(fcinfo, 0);  // as 15.0 has it; later ones know both names
+  SetSingleFuncCall(fcinfo, 0);  // the name in 15.0; later minor versions know both names
 #else
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   MemoryContext context = MemoryContextSwitchTo(results->econtext->ecxt_per_query_memory);
@@ -169,9 +169,9 @@ inline void begin_result_rows(FunctionCallInfo fcinfo) {
 #endif
 }
 
-// Newer minor versions mark a composite value, whose type may have changed since it was made, and
-// check the mark when its fields are read. The library asks the server that it runs in whether it
-// marks: one that does not has no such function.
+// Newer minor versions mark a composite value, whose type may have changed since the value's
+// creation, and check the mark when reading fields. The library asks the running server whether the
+// server marks values: a server that does not mark values lacks this function.
 extern "C" HeapTupleHeader marked_header(Datum row) __asm__("DatumGetHeapTupleHeader")
     __attribute__((weak));
 
@@ -180,7 +180,7 @@ inline HeapTupleHeader header_of(Datum row) {
   return reinterpret_cast<HeapTupleHeader>(PG_DETOAST_DATUM(row));
 }
 
-// A field of a row of the catalogue, with a column that all versions have; heap_getattr() checks
+// A field of a row of the catalogue, for a column that all versions have. heap_getattr() checks
 // more, by a function that the first minor versions lack.
 inline Datum catalogue_field(HeapTuple row, int column, Relation catalogue, bool* isnull) {
   return fastgetattr(row, column, RelationGetDescr(catalogue), isnull);

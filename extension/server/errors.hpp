@@ -1,4 +1,4 @@
-// SQLSTATE class PU: one code per reason for which a call is refused. docs/errors.md has the table.
+// SQLSTATE class PU: one code for each reason to refuse a call. docs/errors.md has the table.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -15,7 +15,8 @@ constexpr int kClaimsOff = MAKE_SQLSTATE('P', 'U', '0', '0', '8');
 constexpr int kLiveJobs = MAKE_SQLSTATE('P', 'U', '0', '0', '9');
 // Not an error: the SQLSTATE of the notice that asks a waiting client to sweep.
 constexpr int kSweepDue = MAKE_SQLSTATE('P', 'U', '1', '0', '0');
-// Neither: the notice by which a heartbeat tells of handlers that were set lately.
+// Not an error: the SQLSTATE of the notice by which a heartbeat tells of handlers that were set
+// lately.
 constexpr int kHandlersChanged = MAKE_SQLSTATE('P', 'U', '1', '0', '2');
 
 }  // namespace pulse

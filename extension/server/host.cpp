@@ -1,4 +1,5 @@
-// What the server stands on: the disks of its files, and its own version. doctor() asks.
+// The server's surroundings: the disks of the server's files, and the server's own version.
+// doctor() asks.
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -13,8 +14,9 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// Relative to the data directory, where each process of the server stands. The link of a tablespace
-// leads to its disk. Without a tablespace: where WAL is.
+// The folder of a tablespace, relative to the data directory, which is the working directory of
+// each server process. The link of a tablespace leads to the tablespace's disk. Without a
+// tablespace: the folder of WAL.
 const char* folder_of(Oid tablespace) {
   if (!OidIsValid(tablespace)) return XLOGDIR;
   if (tablespace == DEFAULTTABLESPACE_OID || tablespace == GLOBALTABLESPACE_OID) return ".";
@@ -24,8 +26,8 @@ const char* folder_of(Oid tablespace) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.disk_space(tablespace): all NULL where the folder is gone. What only root may fill
-// is not free.
+// pulse_internal.disk_space(tablespace): all NULL where the folder is gone. Space that only root
+// may fill does not count as free.
 PULSE_FUNCTION(pulse_disk_space) {
   using namespace pulse;
   const char* folder = folder_of(PG_GETARG_OID(0));

@@ -18,8 +18,8 @@ Oid owner_of(Oid function) {
   return owner;
 }
 
-// The function of schema pulse_internal that has the body of this one: of the same arguments, and
-// of the same name with "_as_owner" behind it.
+// Finds the body of this function: a function of schema pulse_internal with the same arguments, and
+// the same name followed by "_as_owner".
 void find_body(Oid entry, FmgrInfo* body, MemoryContext context) {
   HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(entry));
   if (!HeapTupleIsValid(row)) elog(ERROR, "cache lookup failed for function %u", entry);
@@ -31,7 +31,7 @@ void find_body(Oid entry, FmgrInfo* body, MemoryContext context) {
   fmgr_info_cxt(found, body, context);
 }
 
-// Found once for each place in a statement that calls the function.
+// Finds the body once for each place in a statement that calls the function.
 FmgrInfo* body_of(FmgrInfo* entry) {
   if (!entry->fn_extra) {
     auto* body = static_cast<FmgrInfo*>(MemoryContextAllocZero(entry->fn_mcxt, sizeof(FmgrInfo)));

@@ -1,21 +1,21 @@
 // Calls that act with the rights of the extension's owner, and know which role has called. In a
-// SECURITY DEFINER function the current user is the owner already, and the session's user may
-// differ from the caller: a function of an application calls with the rights of its own owner.
-// Therefore the functions that ask for their caller are SECURITY INVOKER functions in C.
+// SECURITY DEFINER function the current user is the owner already. The session's user may differ
+// from the caller too: a function of an application calls with the rights of the application's
+// owner. Therefore the functions that ask for their caller are SECURITY INVOKER functions in C.
 //
 // Invariant: within such a call the current user is the owner of the called function, and
-// asking_role() the role that has called. Both end with the call, also when an error ends the call.
+// asking_role() is the calling role. Both end with the call, also when an error ends the call.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// The current user of the call that acts as the owner. Outside of such a call, the role that the
-// session acts as: that of SET ROLE, or else the session's user.
+// The calling role of the call that acts as the owner. Outside of such a call, the role that the
+// session acts as: the role of SET ROLE, or else the session's user.
 Oid asking_role();
 
-// The user of the session and the asking role, as they are before a call acts as the owner.
+// The user of the session and the asking role, before a call acts as the owner.
 struct CallerState {
   Oid user;
   int security_context;
@@ -26,7 +26,7 @@ struct CallerState {
 CallerState begin_owner_call(FunctionCallInfo fcinfo);
 void end_owner_call(const CallerState& caller);
 
-// Runs a function body with the rights of the owner of the function, and returns its result.
+// Runs a function body with the rights of the function's owner, and returns the result.
 template <typename Run>
 Datum as_owner(FunctionCallInfo fcinfo, Run run) {
   CallerState caller = begin_owner_call(fcinfo);

@@ -1,6 +1,6 @@
 // All server headers that the extension uses, in the only order that compiles as C++. Server code
 // is C with stricter types: no exceptions, no allocating standard library. An ERROR jumps over
-// destructors, so none may matter across a call that can ereport.
+// destructors, so no destructor may matter across a call that can ereport.
 #pragma once
 
 extern "C" {
@@ -74,8 +74,8 @@ extern "C" {
 #include "utils/varlena.h"
 }
 
-// Declares and registers a function that SQL can call. The declaration precedes PG_FUNCTION_INFO_V1
-// because that macro does not export the function on every version.
+// Declares and registers a function that SQL can call. The declaration precedes
+// PG_FUNCTION_INFO_V1, because this macro does not export the function on every version.
 #define PULSE_FUNCTION(name)                       \
   extern "C" {                                     \
   extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \

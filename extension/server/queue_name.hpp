@@ -1,5 +1,5 @@
-// Levels of a queue's name: 'mail/tenant-7' is within 'mail'. A name has at most four levels; what
-// follows its third slash belongs to the last one.
+// Levels of a queue's name: 'mail/tenant-7' is within 'mail'. A name has at most four levels; any
+// text after the third slash belongs to the last level.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -29,7 +29,8 @@ inline int level_group(uint64 hash) {
   return static_cast<int>((hash ^ (hash >> 32)) % kLevelGroups);
 }
 
-// Where the end of a job of this queue frees a place: its mark, and the groups of its levels.
+// The place that the end of a job of this queue frees: the slot of the queue's mark, and the groups
+// of the queue's levels.
 struct QueuePlace {
   uint64 hash;
   int slot;

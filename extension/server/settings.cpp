@@ -16,7 +16,8 @@ constexpr int kDefaultSweepIntervalMs = 5000;
 constexpr size_t kTraceparentLength = 55;
 constexpr size_t kMaxTraceparentLength = 255;
 
-// 0 would mean "without a pause" or "at once", which is a valid value for none of these settings.
+// 0 would mean "without a pause" or "at once", and no setting with this check can have such a
+// value.
 bool refuse_zero(int* value, void**, GucSource) {
   if (*value != 0) return true;
   GUC_check_errdetail("0 is not a duration.");
@@ -24,7 +25,7 @@ bool refuse_zero(int* value, void**, GucSource) {
   return false;
 }
 
-// A malformed list is refused here, so the background worker can always parse the value.
+// Refuses a malformed list, so the background worker can always parse the value.
 bool check_databases(char** value, void**, GucSource) {
   char* list = pstrdup(*value);
   List* names = NIL;
@@ -112,7 +113,8 @@ void define_liveness_settings() {
 // Storage that the server requires; the show hook computes the displayed value.
 bool background_sweeps = false;
 
-// Every role may read a setting, in any database. So a read takes no place from other databases.
+// Every role may read a setting, in any database. So a read takes no database slot from other
+// databases.
 extern "C" const char* pulse_show_background_sweeps() {
   DatabaseState* database = slot_if_taken();
   return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
@@ -176,10 +178,10 @@ int64 longest_tick_us() {
 
 }  // namespace pulse
 
-// pulse_internal.setting_us(name): a duration setting in microseconds, NULL when it is -1.
+// pulse_internal.setting_us(name): a duration setting in microseconds; NULL: the setting is -1.
 PULSE_FUNCTION(pulse_setting_us) {
   char* name = psprintf("pulse.%s", text_to_cstring(PG_GETARG_TEXT_PP(0)));
-  // Shown with its unit, such as 5s or 30d.
+  // The text has a unit, such as 5s or 30d.
   const char* shown = GetConfigOptionByName(name, nullptr, false);
   if (strcmp(shown, "-1") == 0) PG_RETURN_NULL();
   const Interval* duration = DatumGetIntervalP(DirectFunctionCall3(

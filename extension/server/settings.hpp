@@ -11,9 +11,9 @@ struct Settings {
   int sweep_interval_ms;  // -1: sweeps by hand only
   int sweep_threshold_ms;
   int sweep_jobs;
-  int disconnect_grace_ms;  // -1: the end of a session is ignored
+  int disconnect_grace_ms;  // -1: the server ignores the end of a session
   int max_crashes;          // -1: never quarantine
-  int default_timeout_ms;   // -1: none
+  int default_timeout_ms;   // -1: no timeout
   int poll_interval_ms;
   int keep_completed_s;  // 0: delete at once, -1: for ever
   int keep_failed_s;

@@ -21,8 +21,8 @@ struct Extent {
   int waiters;
 };
 
-// A waiter for each backend that can call a function: clients' and background workers'.
-// (MaxBackends is not known yet when PostgreSQL 14 asks.)
+// A waiter for each backend that can call a function: clients and background workers. (PostgreSQL
+// 14 asks before MaxBackends is known.)
 Extent preloaded_extent() { return {kPreloadedDatabases, MaxConnections + max_worker_processes}; }
 
 Size state_size(Extent extent) {
@@ -41,8 +41,8 @@ void init_all(uint64 value, Fields*... fields) {
   (init(fields, value), ...);
 }
 
-// Resets all but the oid and the wake groups, whose user counts sessions increment and decrement.
-// Claims and sweeps then check every queue.
+// Resets all fields but the oid and the wake groups, whose user counts sessions increment and
+// decrement. Claims and sweeps then check every queue.
 void reset_database(DatabaseState* database) {
   MaintainerState* maintainer = &database->maintainer;
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
@@ -97,7 +97,7 @@ void init_state(SharedState* created, Extent extent) {
   for (int i = 0; i < extent.waiters; i++) init_all(0, &waiter[i].word, &waiter[i].woken_at);
 }
 
-// If no spare memory is left, this backend polls and logs it once.
+// If no spare memory is left, this backend polls, and logs the fact once.
 void allocate_from_spare() {
   Extent extent = {kSlackDatabases, kSlackWaiters};
   state =
@@ -110,14 +110,15 @@ void allocate_from_spare() {
                 errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-// The slot of the database; of InvalidOid a free one.
+// The slot of the database; for InvalidOid a free slot.
 DatabaseState* find_slot(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++)
     if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
   return nullptr;
 }
 
-// Under the lock, because a slot that became free may precede the one that another backend takes.
+// Searches again under the lock, because a slot that became free may precede the slot that another
+// backend takes.
 DatabaseState* take_free_slot(SharedState* all, Oid database) {
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   DatabaseState* slot = find_slot(all, database);
@@ -130,8 +131,8 @@ DatabaseState* take_free_slot(SharedState* all, Oid database) {
 // A slot may have been given back, and then taken by another database.
 bool is_ours(DatabaseState* slot) { return pg_atomic_read_u32(&slot->oid) == MyDatabaseId; }
 
-// Takes over the slot of a dropped database, of which no session is left. Catalog lookups may wait,
-// so they precede the lock, under which no other backend takes over a slot.
+// Takes over the slot of a dropped database, which no session uses any more. Catalog lookups may
+// wait, so the lookups precede the lock, under which no other backend takes over a slot.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
     DatabaseState* slot = &all->database[i];
@@ -241,7 +242,7 @@ void give_back_slot() {
     return;
   reset_database(slot);
   if (on_slot_taken_over) on_slot_taken_over(slot_of_database(slot));
-  pg_write_barrier();  // the backend that takes the slot finds it reset
+  pg_write_barrier();  // the next backend that takes the slot finds the slot reset
   pg_atomic_write_u32(&slot->oid, 0);
 }
 

@@ -59,8 +59,8 @@ inline bool text_is(Datum value, const char* expected) {
   return VARSIZE_ANY_EXHDR(have) == length && memcmp(VARDATA_ANY(have), expected, length) == 0;
 }
 
-// FNV-1a with 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). Its values are stored in indexes and
-// lock tags, so the function must never change.
+// FNV-1a with 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). Indexes and lock tags store hashes,
+// so the function must never change.
 inline uint64 fnv1a(const char* data, int length) {
   uint64 hash = UINT64CONST(14695981039346656037);
   for (int i = 0; i < length; i++) {
