@@ -51,7 +51,7 @@ struct Claim {
   bool leaves_names;     // the claim leaves names to the next claim
   bool has_lowered_due;  // the claim has recorded an earlier due time
   bool closed;           // the claim takes no further job
-  // a transaction without a claim in progress holds a job that this claim could take
+  // A transaction without a claim in progress holds a job that this claim could take.
   bool is_job_held;
   bool poison_suspect_waits;  // a poison suspect waits for an idle worker
   MemoryContext row_context;  // reset for each row

@@ -14,7 +14,7 @@ struct ClaimingWorker {
   uint64 wake_group;  // hash of the set of tasks
   bool draining;      // the worker drains or stops, so the worker gets no job
   bool must_beat;     // claim_beat_is_due()
-  // the poison suspect that the worker runs isolated or is reserved for; 0: none
+  // The poison suspect that the worker runs isolated or is reserved for; 0: none.
   int64 isolated_job_id;
 };
 

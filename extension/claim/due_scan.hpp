@@ -15,7 +15,7 @@ struct Walk {
   OrderKey start;  // first key of the walk
   OrderKey begin;  // no ready job lies between `start` and this key
   bool is_left;    // a ready job was left for other claims, so `begin` stays
-  // expiry of the low-water mark where the walk began; 0: the walk began at the front
+  // Expiry of the low-water mark where the walk began; 0: the walk began at the front.
   TimestampTz expires;
   TimestampTz started;
   bool can_reserve;  // the walk has seen every entry since the low-water mark
@@ -23,7 +23,7 @@ struct Walk {
 constexpr int kNoPriority = PG_INT32_MAX;
 
 struct DueScan : OrderedScan {
-  // low-water marks of the task, set by the caller; without a bucket there are none
+  // Low-water marks of the task, set by the caller; without a bucket there are none.
   MarkView marks;
 
   Walk walk;

@@ -135,7 +135,7 @@ void fail_many(FunctionCallInfo fcinfo) {
 
 struct Limit {
   const char* cause;
-  // the name in pulse_internal.late(); test/pgtap/late.sql compares both names
+  // The name in pulse_internal.late(); test/pgtap/late.sql compares both names.
   const char* outcome;
 };
 constexpr Limit kLimits[] = {

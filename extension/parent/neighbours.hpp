@@ -1,5 +1,5 @@
-// Parents: a row of pulse.dependency has the parents of a job whose ids are neighbours. Ids with the
-// same first_neighbour() are neighbours.
+// Parents: a row of pulse.dependency has the parents of a job whose ids are neighbours. Ids with
+// the same first_neighbour() are neighbours.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -25,7 +25,7 @@ struct Level {
   bool fair;   // the direct members take turns
   int weight;  // how many jobs the member may start at its own turn
   int total;   // how many jobs may be open or running; kUnlimited
-  // how often the level's group had counted freed places, before the level's jobs were counted
+  // How often the level's group had counted freed places, before the level's jobs were counted.
   uint64 frees;
   int64 taken;  // at least as many jobs as are open or running
   Rate rate;

@@ -79,7 +79,7 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
   PlacedJobs* placed = counts->placed;
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
-  // by the id remember_queue() recognizes a promotion that was undone
+  // By the id remember_queue() recognizes a promotion that was undone.
   (void)GetCurrentTransactionId();
   int position = placed->count++;
   JobOrder order = order_of(parked);

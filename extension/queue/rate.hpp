@@ -40,7 +40,7 @@ struct KnownLevel {
   int64 claimed;    // jobs that this call has claimed since the reading
   bool is_changed;  // the reading is not stored yet
   bool is_counted;
-  // how often the level's group had counted freed places, before the level's jobs were counted
+  // How often the level's group had counted freed places, before the level's jobs were counted.
   uint64 frees;
   int64 taken;  // at least as many jobs as are open or running
 };

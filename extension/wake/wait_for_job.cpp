@@ -24,7 +24,7 @@ struct WakeState {
   uint64 tasks;
   uint64 wake_group;
   uint32 capacity;
-  // the entry of the wake group; NULL: the session goes by the generations of its tasks
+  // The entry of the wake group; NULL: the session goes by the generations of its tasks.
   WakeGroup* group_slot;
   uint64 wake_group_generation;
   uint64 generation[kTaskBits];
