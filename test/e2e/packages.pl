@@ -30,7 +30,7 @@ sub make_stand_ins {
         qq{for last; do :; done\ngrep -qx "\$last" "$folder/installed" && echo installed\n});
     script('apt-cache', "exit 0\n");
     script('apt-get', <<"TEXT");
-case "\$*" in *--assume-no*) exit 1 ;; *download*) exit 1 ;; esac
+case "\$*" in *--assume-no* | *"download node-pg"* | *"download -q"*) exit 1 ;; esac
 echo "\$*" >>"$folder/calls"
 i=0; while [ \$i -lt 1000 ]; do echo "Get:\$i http://deb.example.org"; i=\$((i + 1)); done
 case "\$MOOD/\$*" in
@@ -108,7 +108,8 @@ subtest 'without a network it says so in a sentence' => sub {
     like($rest[0], qr/^packages: nothing was installed, because apt reached no/, 'the cause');
     like($rest[0], qr/words are in \Q$log\E$/, 'and the file that has the rest');
     like(slurp_file($log), qr/Temporary failure resolving/, 'which has apt\'s words');
-    is(scalar(() = slurp_file("$folder/calls") =~ /\n/g), 2, 'it asked for packages and for lists');
+    my @calls = split /\n/, slurp_file("$folder/calls");
+    like("@calls", qr/^\S.* download \S+$/, 'it tried one package, and not a hundred');
 };
 
 subtest 'lists that are old are fetched' => sub {
@@ -116,7 +117,7 @@ subtest 'lists that are old are fetched' => sub {
     my ($status, $said) = packages('old', 'demo');
     is($status, 0, 'it succeeds');
     is(scalar(() = $said =~ /\n/g), 1, 'and says no more than else');
-    like(slurp_file("$folder/calls"), qr/\n-q update .*\n.* install /, 'after fetching them');
+    like(slurp_file("$folder/calls"), qr/\n\S.* update .*\n.* install /, 'after fetching them');
 };
 
 subtest 'another cause is told in apt\'s own words' => sub {
