@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 }
 
 #if PG_VERSION_NUM < 150000
