@@ -42,7 +42,7 @@ struct DueScan : OrderedScan {
   Reservation range;   // the reservation of the range that was closed last
 };
 
-// Positions on the first due row; false when there is none.
+// Moves to the first due row; false when there is none.
 bool first_due(DueScan* scan);
 
 // Moves to the next due row; false when there is none.

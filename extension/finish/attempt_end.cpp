@@ -193,8 +193,9 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     elog(ERROR, "could not delete a job that was locked");
 }
 
-// Locks the row for deletion. False when a foreign key of another table refers to the row in a
-// transaction in progress, or when a table that the end needs to pause the queue is locked.
+// Locks the row for deletion. False when a transaction in progress refers to the row by a foreign
+// key of another table. False also when another transaction has locked a table that the end needs
+// to pause the queue.
 bool lock_to_delete(JobTable* table, const Decision& decision, Patience patience) {
   bool waits = patience == Patience::kWaits;
   if (!waits && !try_lock_pauses(table->locked, decision)) return false;

@@ -86,8 +86,8 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
 }
 
 // Answers in the order of the call. A claim that runs no attempt is accepted if the claim ended the
-// attempt with its outcome before and the transaction had not written. Otherwise the claim is
-// stale.
+// attempt with its outcome before and the transaction had not written; otherwise the claim is
+// stale. A claim is busy when another transaction has locked the row.
 void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo);
 
 }  // namespace pulse

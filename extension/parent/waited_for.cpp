@@ -1,7 +1,7 @@
 // Parents: whether a job waits for a given parent. A transaction that takes the end of a parent
-// away asks. The lookups are dirty, so two further kinds of jobs count as waiting: jobs that
-// another transaction has made wait without a commit yet, and jobs whose commit came after the
-// caller's snapshot.
+// away asks. The lookups are dirty, so two further kinds of jobs count as waiting. Another
+// transaction has made the job wait and has not committed, or has committed after the caller's
+// snapshot.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"

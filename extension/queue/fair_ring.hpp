@@ -52,8 +52,10 @@ struct DeepMember {
 };
 
 struct FairRing {
-  uint64 level;     // queue_identity() of the level; 0: a free ring. Guard: FairRings::lock
-  uint64 lock_key;  // of the level's lock. Guard: FairRings::lock
+  // Guard of both: FairRings::lock, for writes. A reader without the lock takes the value as a
+  // hint.
+  uint64 level;     // queue_identity() of the level; 0: a free ring
+  uint64 lock_key;  // of the level's lock
   // When a walk or a join used the ring. Guard: FairRings::lock, advisory kRing.
   TimestampTz used_at;
   // A bit for each queue slot in which a queue waits. Guard: atomic.

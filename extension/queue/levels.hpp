@@ -71,8 +71,9 @@ bool try_lock_queue(Levels* levels);
 // lock is busy.
 bool try_lock_limited_levels(Levels* levels);
 
-// Takes tokens for all places of the queue from the credits of the queue's limited levels. False
-// when a level has too few tokens: then the promotion must hold the limited levels exclusively.
+// Takes tokens for all places of the queue from the credits of the queue's limited levels. False,
+// and no token taken, when a limited level has a total, is paused, has too little credit, or is the
+// queue itself. Then the promotion must hold the limited levels exclusively.
 bool take_credits(Levels* levels);
 
 // Gives back the locks of the queue and its levels. The promotion keeps the locks of limited levels

@@ -30,10 +30,10 @@ struct OpenJob : JobOrder {
 struct Queue {
   Datum name;
   int slot;
-  int concurrency;  // The setting, or fewer where the levels of the queue have fewer places left.
+  int concurrency;  // the setting, or fewer where the levels of the queue have fewer places left
   bool paused;      // the queue or one of its levels
   bool strict;
-  int taken;      // jobs that use a slot of the queue: open or running
+  int taken;      // jobs that use a place of the queue: open, placed or running
   OpenJob* open;  // the open jobs that no claim has taken, best first
   int open_count;
   int open_capacity;

@@ -12,7 +12,7 @@ struct PlacedJobs;
 // The work that promote_marked() left undone.
 struct Promotion {
   bool more;  // marks remain, or a queue has more jobs to open than `room` allowed
-  bool busy;  // Another transaction is promoting a queue: the mark of the queue was set again.
+  bool busy;  // another transaction is promoting a queue: the mark of the queue was set again
 };
 
 // Takes queue marks and promotes the queues of each mark, until `room` jobs are opened or

@@ -51,8 +51,8 @@ KnownLevel* known_level(KnownLevel* known, uint64 hash);
 // Stores the counts of this level, if any, and drops the counts, because the lock goes back.
 void forget_level(KnownLevel* known, uint64 hash);
 
-// Charges a claimed job of this queue to the levels with a reading. False when another level of one
-// of the groups has a rate: the next promotion there charges the job.
+// Charges a claimed job of this queue to the levels with a reading. False when a further
+// level of the queue may have a rate and has no credit: the next promotion there charges the job.
 bool charge_claim(KnownLevel* known, const text* queue_name, uint64 rated_groups);
 
 // Stores all readings, with the jobs claimed since. Each call that promotes ends with

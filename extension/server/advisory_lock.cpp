@@ -138,9 +138,8 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
 }
 
 // pulse_internal.lock_worker(id): takes the worker's lock exclusively. Returns false while claims
-// of the worker share the lock. Waits for a transaction that holds the lock exclusively, because
-// such a transaction is about to end: a sweep that declares the worker lost, or a claim of a poison
-// suspect.
+// of the worker share the lock. Waits for a transaction that holds the lock exclusively: a sweep
+// that declares the worker lost, or a claim of a poison suspect. Both are about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;

@@ -2,8 +2,8 @@
 // wake-ups and marks.
 //
 // Invariants:
-// - Shared memory holds no durable fact. After a restart shared memory is empty, and the first
-//   claim or sweep rebuilds the areas from the tables.
+// - Shared memory holds no durable fact. After a restart shared memory is empty. Claims and
+//   sweeps rebuild from the tables the areas that claims and sweeps need.
 // - Each struct says the guard of its fields. `atomic`: any backend reads and writes, by the
 //   operations of port/atomics.h. `constant`: written by the creator alone. `owner`: written by the
 //   backend that owns the slot. `NAME_lock`: read and written under the spinlock.
