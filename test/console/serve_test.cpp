@@ -1,7 +1,6 @@
 // What pulse serve decides about a request before it reaches the database.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <future>
 #include <latch>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <thread>
 
 #include "admission/digest.hpp"
-#include "admission/gate.hpp"
 #include "api/body.hpp"
 #include "serve/router.hpp"
 #include "service/live.hpp"
@@ -168,142 +166,6 @@ TEST(DigestTest, sha256_is_that_of_the_standard) {
   EXPECT_TRUE(are_same("abc", "abc"));
   EXPECT_FALSE(are_same("abc", "abd"));
   EXPECT_FALSE(are_same("abc", "ab"));
-}
-
-class GateTest : public testing::Test {
- protected:
-  GateTest() {
-    path_ = testing::TempDir() + "pulse_tokens_" + std::to_string(getpid());
-    write(token_line({"ada", "a_role", sha256(secret_)}));
-    gate_.emplace(read(), std::vector<std::string>{"pulse.example"});
-  }
-  ~GateTest() override { std::remove(path_.c_str()); }
-
-  void write(const std::string& text) const { std::ofstream(path_) << text; }
-  Tokens read() const { return std::get<Tokens>(Tokens::read(path_)); }
-
-  static Request request(const std::string& method, const std::string& path,
-                         std::map<std::string, std::string, std::less<>> headers = {}) {
-    Request request;
-    request.method = method;
-    request.path = path;
-    request.http.headers = std::move(headers);
-    request.http.headers.try_emplace("host", "127.0.0.1:8440");
-    return request;
-  }
-
-  // The status of what it throws; 0 for nothing.
-  template <typename Call>
-  static unsigned status_of(Call call) {
-    try {
-      call();
-      return 0;
-    } catch (const Failed& failed) {
-      return failed.problem.status;
-    }
-  }
-
-  std::string sign_in() {
-    Request asked = request("POST", "/login");
-    asked.form.add("token", secret_);
-    const Response response = gate_->sign_in(asked);
-    for (const auto& [name, value] : response.headers) {
-      if (name == "Set-Cookie") return value.substr(0, value.find(';'));
-    }
-    return {};
-  }
-
-  const std::string secret_ = random_secret();
-  std::string path_;
-  std::optional<Gate> gate_;
-};
-
-TEST_F(GateTest, only_addresses_localhost_and_given_names_are_hosts) {
-  const auto status = [&](const std::string& host) {
-    return status_of([&] { gate_->check_host(request("GET", "/", {{"host", host}})); });
-  };
-  for (const char* host : {"127.0.0.1", "127.0.0.1:80", "[::1]:80", "localhost:1", "LOCALHOST",
-                           "10.1.2.3", "pulse.example", "Pulse.Example:443"}) {
-    EXPECT_EQ(status(host), 0U) << host;
-  }
-  EXPECT_EQ(status("evil.example"), 421U);
-  EXPECT_EQ(status("localhost.evil.example"), 421U);
-  EXPECT_EQ(status("127.0.0.1.evil.example"), 421U);
-  EXPECT_EQ(status("[::1].evil.example"), 421U);
-  EXPECT_EQ(status("127.0.0.1:evil"), 421U);
-  EXPECT_EQ(status(""), 400U);
-}
-
-TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
-  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::look); }), 401U);
-  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::nothing); }), 0U);
-  const auto with = [&](const std::string& value) {
-    return request("POST", "/v1/jobs", {{"authorization", value}});
-  };
-  const Access access = gate_->admit(with("Bearer " + secret_), Need::act);
-  EXPECT_EQ(access.token, "ada");
-  EXPECT_EQ(access.role, "a_role");
-  EXPECT_TRUE(access.sees_payloads());
-  const std::vector<std::string> wrong{"Bearer " + random_secret(), "Bearer ", "Basic " + secret_,
-                                       "Bearer " + sha256(secret_), secret_};
-  for (const std::string& value : wrong) {
-    EXPECT_EQ(status_of([&] { gate_->admit(with(value), Need::act); }), 401U) << value;
-  }
-}
-
-TEST_F(GateTest, without_tokens_all_may_look_and_none_may_act) {
-  Gate open(std::get<Tokens>(Tokens::read("")), {});
-  const Access access = open.admit(request("GET", "/"), Need::look);
-  EXPECT_FALSE(access.has_token());
-  EXPECT_FALSE(access.sees_payloads());
-  EXPECT_EQ(status_of([&] { open.admit(request("POST", "/x"), Need::act); }), 403U);
-}
-
-TEST_F(GateTest, a_form_is_taken_only_with_the_secret_of_its_sign_in) {
-  const std::string cookie = sign_in();
-  EXPECT_TRUE(cookie.starts_with("pulse_8440=")) << cookie;
-  const Access access =
-      gate_->admit(request("GET", "/", {{"cookie", "other=1; " + cookie}}), Need::look);
-  EXPECT_EQ(access.token, "ada");
-  Request form = request("POST", "/jobs/1/retry", {{"cookie", cookie}});
-  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
-  form.form.add("csrf", random_secret());
-  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
-  Request good = request("POST", "/jobs/1/retry", {{"cookie", cookie}});
-  good.form.add("csrf", access.csrf);
-  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
-  good.http.headers["origin"] = "http://evil.example";
-  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
-  good.http.headers["origin"] = "http://127.0.0.1:8440";
-  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
-  good.http.headers["sec-fetch-site"] = "cross-site";
-  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
-}
-
-TEST_F(GateTest, signing_out_ends_the_cookie) {
-  const std::string cookie = sign_in();
-  gate_->sign_out(request("POST", "/logout", {{"cookie", cookie}}));
-  EXPECT_EQ(status_of([&] {
-              gate_->admit(request("GET", "/", {{"cookie", cookie}}), Need::look);
-            }),
-            401U);
-}
-
-TEST_F(GateTest, a_sign_in_leads_to_paths_of_this_server_only) {
-  const auto place = [&](const std::string& next) {
-    Request asked = request("POST", "/login");
-    asked.form.add("token", secret_);
-    asked.form.add("next", next);
-    return gate_->sign_in(asked).headers.front().second;
-  };
-  EXPECT_EQ(place("/jobs/7?a=b"), "/jobs/7?a=b");
-  for (const char* next : {"//evil.example", "http://evil.example", "/\\evil.example", "/a\r\nX: y",
-                           "javascript:alert(1)", ""}) {
-    EXPECT_EQ(place(next), "/") << next;
-  }
-  Request wrong = request("POST", "/login");
-  wrong.form.add("token", "nonsense");
-  EXPECT_EQ(status_of([&] { gate_->sign_in(wrong); }), 401U);
 }
 
 HttpRequest getting(const char* target) {

@@ -6,7 +6,6 @@
 #include <set>
 #include <vector>
 
-#include "admission/sign_ins.hpp"
 #include "http/http_stream.hpp"
 #include "service/audit.hpp"
 #include "service/late_answers.hpp"
@@ -16,26 +15,6 @@ namespace pulse::console {
 namespace {
 
 using namespace std::chrono_literals;
-
-TEST(SignInsTest, a_token_signs_out_no_visitor_of_another) {
-  SignIns sign_ins;
-  const std::string operators = sign_ins.add("operator");
-  const std::string first = sign_ins.add("worker");
-  std::string last;
-  for (int i = 0; i < 1'500; ++i) last = sign_ins.add("worker");
-  EXPECT_TRUE(sign_ins.find(operators));
-  EXPECT_TRUE(sign_ins.find(last));
-  EXPECT_FALSE(sign_ins.find(first)) << "its own oldest has to sign in again";
-}
-
-TEST(SignInsTest, of_very_many_tokens_the_busiest_makes_room) {
-  SignIns sign_ins;
-  const std::string operators = sign_ins.add("operator");
-  for (int token = 0; token < 100; ++token) {
-    for (int i = 0; i < 20; ++i) sign_ins.add("token " + std::to_string(token));
-  }
-  EXPECT_TRUE(sign_ins.find(operators));
-}
 
 class LiveShareTest : public testing::Test {
  protected:

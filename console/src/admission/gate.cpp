@@ -2,14 +2,23 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 
+#include "admission/cookie.hpp"
 #include "admission/digest.hpp"
+#include "admission/sign_in.hpp"
 #include "http/http_host.hpp"
 #include "http/http_status.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
+
+constexpr std::chrono::hours kSignInLasts(12);
+
+std::chrono::sys_seconds now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -53,12 +62,14 @@ std::string cookie_of(const Request& request) {
   return cookie_value(request.header("cookie"), cookie_name(request));
 }
 
-Response with_cookie(const Request& request, const std::string& secret, const std::string& age,
+// Lax: a link on another site leads a visitor who is signed in to the page. What changes something
+// is a form, whose page has to prove itself besides.
+Response with_cookie(const Request& request, const std::string& value, std::chrono::seconds age,
                      const std::string& location) {
   Response response = see_other(location);
   response.headers.emplace_back(
-      "Set-Cookie",
-      cookie_name(request) + '=' + secret + "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + age);
+      "Set-Cookie", cookie_name(request) + '=' + value +
+                        "; Path=/; HttpOnly; SameSite=Lax; Max-Age=" + std::to_string(age.count()));
   return response;
 }
 
@@ -80,17 +91,18 @@ Access Gate::access_of(const Request& request) {
     return {.token = token->name, .hash = token->hash, .role = token->role};
   }
   const std::string cookie = cookie_of(request);
-  const auto sign_in = cookie.empty() ? std::nullopt : sign_ins_.find(cookie);
+  const auto sign_in = cookie.empty() ? std::nullopt : read_sign_in(cookie, tokens_.all(), now());
   if (!sign_in) return {};
-  const auto token = tokens_.find_hash(sign_in->token_hash);
-  if (!token) return {};
-  return {.token = token->name, .hash = token->hash, .role = token->role, .csrf = sign_in->csrf};
+  const Token& token = sign_in->token;
+  return {.token = token.name, .hash = token.hash, .role = token.role, .csrf = sign_in->csrf};
 }
 
 bool Gate::still_admits(const Access& access) {
   if (!access.has_token()) return !tokens_.is_required();
-  const auto token = tokens_.find_hash(access.hash);
-  return token && token->role == access.role;
+  const TokenList tokens = tokens_.all();
+  return std::any_of(tokens.begin(), tokens.end(), [&](const Token& token) {
+    return token.name == access.token && token.role == access.role && token.hash == access.hash;
+  });
 }
 
 Access Gate::admit(const Request& request, Need need) {
@@ -124,7 +136,8 @@ Access Gate::admit(const Request& request, Need need) {
 Response Gate::sign_in(Request& request) {
   if (is_from_elsewhere(request))
     refuse(http_status::kForbidden, "the form is not from this server");
-  const auto token = tokens_.find_secret(request.form.get("token"));
+  const std::string& secret = request.form.get("token");
+  const auto token = tokens_.find_secret(secret);
   if (!token) {
     throw Failed({.status = http_status::kUnauthorized,
                   .title = title_of(http_status::kUnauthorized),
@@ -134,12 +147,12 @@ Response Gate::sign_in(Request& request) {
   }
   request.access.token = token->name;
   const std::string& next = request.form.get("next");
-  return with_cookie(request, sign_ins_.add(token->hash), "43200", is_local(next) ? next : "/");
+  return with_cookie(request, make_sign_in(*token, secret, now() + kSignInLasts), kSignInLasts,
+                     is_local(next) ? next : "/");
 }
 
 Response Gate::sign_out(const Request& request) {
-  sign_ins_.remove(cookie_of(request));
-  return with_cookie(request, "", "0", "/");
+  return with_cookie(request, "", std::chrono::seconds(0), "/");
 }
 
 }  // namespace pulse::console

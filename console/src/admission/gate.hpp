@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "admission/sign_ins.hpp"
 #include "admission/tokens.hpp"
 #include "serve/request.hpp"
 #include "serve/response.hpp"
@@ -25,12 +24,13 @@ class Gate {
   // a page of another origin may have sent.
   Access admit(const Request& request, Need need);
 
-  // False once the token of the request is no longer in the file. For any thread.
+  // False once the token of the request is no longer in the file as it was. For any thread.
   bool still_admits(const Access& access);
 
   // Answers the form field `token` with a cookie and a redirect to `next`. Throws Failed for an
   // unknown token; else the request has its name.
   Response sign_in(Request& request);
+  // Takes the cookie from the browser. A copy of the cookie counts until the sign-in ends.
   Response sign_out(const Request& request);
 
   Tokens& tokens() { return tokens_; }
@@ -39,7 +39,6 @@ class Gate {
   Access access_of(const Request& request);
 
   Tokens tokens_;
-  SignIns sign_ins_;
   const std::vector<std::string> names_;
 };
 

@@ -118,17 +118,18 @@ std::optional<std::string> Tokens::take_problem() {
 }
 
 std::optional<Token> Tokens::find_secret(std::string_view secret) {
-  return find_hash(sha256(secret));
-}
-
-std::optional<Token> Tokens::find_hash(std::string_view hash) {
-  const std::lock_guard lock(*mutex_);
-  refresh();
+  const std::string hash = sha256(secret);
   std::optional<Token> found;
-  for (const Token& token : list_) {
+  for (const Token& token : all()) {
     if (are_same(token.hash, hash)) found = token;
   }
   return found;
+}
+
+TokenList Tokens::all() {
+  const std::lock_guard lock(*mutex_);
+  refresh();
+  return list_;
 }
 
 }  // namespace pulse::console

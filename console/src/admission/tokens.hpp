@@ -35,8 +35,8 @@ class Tokens {
   bool is_required() const { return !path_.empty(); }
   // Of this secret. All hashes are compared, each in constant time.
   std::optional<Token> find_secret(std::string_view secret);
-  // A token of this hash that is still in the file.
-  std::optional<Token> find_hash(std::string_view hash);
+  // The tokens that are in the file now.
+  TokenList all();
 
   // Why the file could not be read again: once, until it is read or there is another reason.
   std::optional<std::string> take_problem();

@@ -28,15 +28,21 @@ Response login_page(const Request& request) {
       request, {"Sign in", "", element("div", "question", sign_in(request.query.get("next"), {}))});
 }
 
+// The page that was asked for, with its query; of a form, the page that has it.
+std::string wanted_page(const Router& router, const Request& request) {
+  const bool is_page = router.find("GET", request.path).route != nullptr;
+  return is_page ? request.http.target : "/";
+}
+
+Response sign_in_page(const Router& router, const Request& request, const Problem& problem) {
+  const bool is_wrong = request.path == "/login";
+  const Markup said = is_wrong ? notice("bad", problem.detail) : Markup();
+  const std::string next = is_wrong ? request.form.get("next") : wanted_page(router, request);
+  return shown_page(
+      request, {"Sign in", "", element("div", "question", sign_in(next, said)), problem.status});
+}
+
 Response error_page(const Request& request, const Problem& problem) {
-  if (problem.status == http_status::kUnauthorized) {
-    const bool is_wrong = request.path == "/login";
-    const Markup said = is_wrong ? notice("bad", problem.detail) : Markup();
-    return shown_page(
-        request,
-        {"Sign in", "", element("div", "question", sign_in(is_wrong ? "/" : request.path, said)),
-         problem.status});
-  }
   Markup content{element("h1", "", problem.title), element("p", "", problem.detail)};
   if (!problem.hint.empty()) content += element("p", "hint", problem.hint);
   if (problem.status == http_status::kUnavailable) {
@@ -52,7 +58,10 @@ Response error_page(const Request& request, const Problem& problem) {
 
 void add_error_pages(Router& router) {
   router.add("GET", "/login", Need::nothing, login_page);
-  router.error_page = error_page;
+  router.error_page = [&router](const Request& request, const Problem& problem) {
+    if (problem.status == http_status::kUnauthorized) return sign_in_page(router, request, problem);
+    return error_page(request, problem);
+  };
 }
 
 }  // namespace pulse::console

@@ -43,7 +43,10 @@ Markup menu(std::string_view section) {
 Markup visitor(const Request& request) {
   const Access& access = request.access;
   if (!access.has_token()) {
-    return {element("span", "role", "read only"), link(Url("/login"), "Sign in")};
+    const bool is_left_for_sign_in = !request.is_change() && request.path != "/login";
+    const std::string next = is_left_for_sign_in ? request.http.target : "";
+    return {element("span", "role", "read only"),
+            link(Url("/login").with("next", next), "Sign in")};
   }
   Markup who = element("span", "role", access.token);
   if (!access.csrf.empty()) {
