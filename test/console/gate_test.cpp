@@ -11,109 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "admission/cookie.hpp"
 #include "admission/digest.hpp"
-#include "admission/seal.hpp"
-#include "admission/sign_in.hpp"
+#include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
-
-using std::chrono::sys_seconds;
-using namespace std::chrono_literals;
-
-constexpr sys_seconds kEnd(1'800'000'000s);
-
-class SignInTest : public testing::Test {
- protected:
-  bool is_read(const std::string& cookie, const TokenList& tokens, sys_seconds now = kEnd - 1s) {
-    return read_sign_in(cookie, tokens, now).has_value();
-  }
-
-  const std::string secret_ = random_secret();
-  const Token ada_{"ada", "a_role", sha256(secret_)};
-  const Token bob_{"bob", "a_role", sha256("x")};
-  const std::string cookie_ = make_sign_in(ada_, secret_, kEnd);
-};
-
-TEST_F(SignInTest, a_cookie_counts_for_its_token_until_its_end) {
-  const auto sign_in = read_sign_in(cookie_, {bob_, ada_}, kEnd - 1s);
-  ASSERT_TRUE(sign_in);
-  EXPECT_EQ(sign_in->token.name, "ada");
-  EXPECT_FALSE(is_read(cookie_, {bob_, ada_}, kEnd)) << "it has ended";
-}
-
-TEST_F(SignInTest, no_part_of_a_cookie_can_be_changed) {
-  for (std::size_t i = 0; i < cookie_.size(); ++i) {
-    std::string changed = cookie_;
-    changed[i] = changed[i] == '1' ? '2' : '1';
-    EXPECT_FALSE(is_read(changed, {ada_})) << "at " << i;
-  }
-  std::string later = cookie_;
-  later.replace(later.find('.') + 1, 10, "1900000000");
-  EXPECT_FALSE(is_read(later, {ada_})) << "it would last longer";
-}
-
-TEST_F(SignInTest, what_is_no_cookie_of_a_sign_in_counts_for_nothing) {
-  const std::string mark = cookie_.substr(0, cookie_.find('.'));
-  for (const std::string& text :
-       {std::string(), std::string("."), std::string(".."), mark, mark + ".1800000000.",
-        mark + ".1800000000.zz", mark + ".1800000000.abc", mark + "..", mark + ".x.00",
-        mark + ".99999999999999999999.00", cookie_ + "00", cookie_.substr(0, cookie_.size() - 2)}) {
-    EXPECT_FALSE(is_read(text, {ada_})) << text;
-  }
-}
-
-// Whoever reads the file knows the key; the secret is what the reader lacks.
-TEST_F(SignInTest, a_reader_of_the_file_makes_no_cookie) {
-  EXPECT_FALSE(is_read(make_sign_in(ada_, "", kEnd), {ada_}));
-  EXPECT_FALSE(is_read(make_sign_in(ada_, ada_.hash, kEnd), {ada_}));
-  EXPECT_FALSE(is_read(make_sign_in(ada_, "x", kEnd), {ada_, bob_}));
-}
-
-TEST_F(SignInTest, a_reader_of_a_cookie_learns_nothing_of_its_token) {
-  for (const std::string& text : {secret_, ada_.hash, hexadecimal(secret_), ada_.name}) {
-    EXPECT_EQ(cookie_.find(text), std::string::npos) << text;
-  }
-  EXPECT_NE(cookie_, make_sign_in(ada_, secret_, kEnd)) << "two sign-ins differ";
-}
-
-TEST_F(SignInTest, forms_of_one_sign_in_are_not_those_of_another) {
-  const auto csrf = [&](const std::string& cookie) {
-    return read_sign_in(cookie, {ada_}, kEnd - 1s)->csrf;
-  };
-  EXPECT_EQ(csrf(cookie_), csrf(cookie_)) << "the same from every server";
-  EXPECT_NE(csrf(cookie_), csrf(make_sign_in(ada_, secret_, kEnd)));
-  EXPECT_EQ(cookie_.find(csrf(cookie_)), std::string::npos);
-}
-
-TEST(SealTest, only_its_key_opens_it_with_what_is_beside_it) {
-  const std::string key(32, 'k');
-  const std::string sealed = seal(key, "a text", "beside");
-  EXPECT_EQ(open_seal(key, sealed, "beside"), "a text");
-  EXPECT_EQ(open_seal(std::string(32, 'K'), sealed, "beside"), std::nullopt);
-  EXPECT_EQ(open_seal(key, sealed, "Beside"), std::nullopt);
-  EXPECT_EQ(open_seal(key, sealed.substr(1), "beside"), std::nullopt);
-  EXPECT_EQ(open_seal(key, "short", "beside"), std::nullopt);
-  EXPECT_EQ(open_seal(key, seal(key, "", ""), ""), "");
-}
-
-// RFC 4231, test case 2.
-TEST(DigestTest, an_authentication_code_is_that_of_the_standard) {
-  EXPECT_EQ(hexadecimal(authentication_code("Jefe", "what do ya want for nothing?")),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(bytes_of("00ff41"), std::string("\0\xff"
-                                            "A",
-                                            3));
-  EXPECT_EQ(bytes_of("0"), std::nullopt);
-  EXPECT_EQ(bytes_of("0G"), std::nullopt);
-}
-
-TEST(CookieTest, a_cookie_is_found_by_its_whole_name) {
-  EXPECT_EQ(cookie_value("a=1; pulse=2; b=3", "pulse"), "2");
-  EXPECT_EQ(cookie_value("xpulse=1;pulse=2=3", "pulse"), "2=3");
-  EXPECT_EQ(cookie_value("pulse2=1; pulse", "pulse"), "");
-}
 
 class GateTest : public testing::Test {
  protected:
@@ -231,10 +133,119 @@ TEST_F(GateTest, a_form_is_taken_only_with_the_secret_of_its_sign_in) {
   EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
   good.http.headers["origin"] = "http://evil.example";
   EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
+  good.http.headers["origin"] = "null";
+  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
   good.http.headers["origin"] = "http://127.0.0.1:8440";
   EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
   good.http.headers["sec-fetch-site"] = "cross-site";
   EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
+}
+
+// As where a proxy adds the token to what browsers send.
+TEST_F(GateTest, a_token_makes_no_form_of_another_site_count) {
+  Request form = request("POST", "/jobs/1/retry", {{"authorization", "Bearer " + secret_}});
+  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 0U);
+  form.http.headers["origin"] = "http://evil.example";
+  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
+  form.http.headers["origin"] = "http://127.0.0.1:8440";
+  form.http.headers["sec-fetch-site"] = "same-site";
+  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
+}
+
+class OriginGateTest : public GateTest {
+ protected:
+  static Origin origin(const std::string& address) {
+    return std::get<Origin>(parse_origin(address));
+  }
+  // The cookie that a sign-in at this address gets.
+  std::string cookie_at(const std::string& address) {
+    Gate gate(read(), {}, origin(address));
+    Request asked = request("POST", "/login");
+    asked.form.add("token", secret_);
+    return cookie_in(gate.sign_in(asked));
+  }
+  // What a sign-in with these headers is refused with; empty for one that is not.
+  static std::string refusal(Gate& gate, std::map<std::string, std::string, std::less<>> headers) {
+    try {
+      Request asked = request("POST", "/login", std::move(headers));
+      asked.form.add("token", "nonsense");
+      gate.sign_in(asked);
+      return {};
+    } catch (const Failed& failed) {
+      return failed.problem.status == 403U ? failed.problem.detail : "";
+    }
+  }
+};
+
+TEST_F(OriginGateTest, the_origin_is_what_a_form_comes_from_whatever_the_host_is) {
+  Gate gate(read(), {}, origin("https://ops.example.com:8443/queue"));
+  for (const char* host : {"127.0.0.1:8440", "ops.example.com", "ops.example.com:8443"}) {
+    EXPECT_EQ(refusal(gate, {{"host", host}, {"origin", "https://ops.example.com:8443"}}), "");
+    EXPECT_EQ(status_of([&] { gate.check_host(request("GET", "/", {{"host", host}})); }), 0U);
+  }
+  for (const char* other : {"https://ops.example.com", "http://ops.example.com:8443",
+                            "https://evil.example:8443", "http://127.0.0.1:8440"}) {
+    EXPECT_NE(refusal(gate, {{"host", "127.0.0.1:8440"}, {"origin", other}}), "") << other;
+  }
+  EXPECT_EQ(status_of([&] {
+              gate.check_host(request("GET", "/", {{"host", "evil.example"}}));
+            }),
+            421U);
+}
+
+TEST_F(OriginGateTest, a_refusal_names_the_header_and_both_values) {
+  Gate gate(read(), {}, origin("https://ops.example.com/queue"));
+  EXPECT_EQ(refusal(gate, {{"origin", "https://ops.example.com:8443"}}),
+            "the form is from another address: the header Origin is "
+            "https://ops.example.com:8443, and --origin is https://ops.example.com/queue");
+  EXPECT_EQ(
+      refusal(*gate_, {{"host", "ops.example.com"}, {"origin", "https://ops.example.com:8443"}}),
+      "the form is from another address: the header Origin is "
+      "https://ops.example.com:8443, and the header Host is ops.example.com");
+  EXPECT_EQ(refusal(*gate_, {{"sec-fetch-site", "cross-site"}}),
+            "the form is from a page of another site: the header Sec-Fetch-Site is cross-site, "
+            "and has to be same-origin");
+}
+
+TEST_F(OriginGateTest, over_tls_the_cookie_is_of_the_host_alone) {
+  const std::string cookie = cookie_at("https://ops.example.com/queue");
+  EXPECT_TRUE(cookie.starts_with("__Host-pulse-")) << cookie;
+  EXPECT_TRUE(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=43200"));
+  const std::string plain = cookie_at("http://ops.example.com/queue");
+  EXPECT_TRUE(plain.starts_with("pulse-")) << plain;
+  EXPECT_EQ(plain.find("Secure"), std::string::npos) << plain;
+}
+
+TEST_F(OriginGateTest, two_servers_of_one_host_have_two_cookies) {
+  const auto name = [&](const std::string& address) {
+    const std::string cookie = cookie_at(address);
+    return cookie.substr(0, cookie.find('='));
+  };
+  EXPECT_EQ(name("https://ops.example.com/queue"), name("https://OPS.example.com:443/queue/"));
+  EXPECT_NE(name("https://ops.example.com/queue"), name("https://ops.example.com/other"));
+  EXPECT_NE(name("https://ops.example.com/queue"), name("https://ops.example.com:8443/queue"));
+}
+
+TEST(OriginTest, an_address_is_an_origin_and_a_prefix) {
+  const auto parts = [](const char* address) {
+    const auto parsed = parse_origin(address);
+    const auto* origin = std::get_if<Origin>(&parsed);
+    return origin == nullptr ? "" : origin->text + ' ' + origin->host + ' ' + origin->prefix;
+  };
+  EXPECT_EQ(parts("https://ops.example.com/queue"),
+            "https://ops.example.com ops.example.com /queue");
+  EXPECT_EQ(parts("HTTPS://OPS.Example.com:443/"), "https://ops.example.com ops.example.com ");
+  EXPECT_EQ(parts("http://10.0.0.7:8080/a/b~c/"), "http://10.0.0.7:8080 10.0.0.7 /a/b~c");
+  EXPECT_EQ(parts("http://[::1]:80/Queue"), "http://[::1] ::1 /Queue");
+  for (const char* address :
+       {"", "ops.example.com", "ftp://ops.example.com", "https://", "https:///queue",
+        "https://ops.example.com:", "https://ops.example.com:x", "https://a@ops.example.com",
+        "https://ops.example.com/queue?a", "https://ops.example.com/queue#a",
+        "https://ops.example.com//queue", "https://ops.example.com/a/../b",
+        "https://ops.example.com/.", "https://ops.example.com/a b", "https://ops.example.com/%71",
+        "https://ops.example.com/\"", "https://öps.example.com"}) {
+    EXPECT_EQ(parts(address), "") << address;
+  }
 }
 
 TEST_F(GateTest, signing_out_takes_the_cookie_from_the_browser) {

@@ -65,6 +65,21 @@ TEST(Html, KeepsAddressesWithinTheServer) {
   }
 }
 
+TEST(Html, NamesEachAddressBelowThePrefix) {
+  set_url_prefix("/queue");
+  EXPECT_EQ(link(Url("/jobs").part("7").with("a", "b"), "x").html(),
+            "<a href=\"/queue/jobs/7?a=b\">x</a>");
+  EXPECT_EQ(element("form", {{"action", Url("/")}}).html(), "<form action=\"/queue/\"></form>");
+  EXPECT_EQ(Url::to_place("main").address(), "#main");
+  EXPECT_EQ(Url("/jobs").text(), "/jobs") << "as the routes have it";
+  const std::string page = whole_page("x", {});
+  for (const char* file : {"page.css", "icon.svg", "page.js"}) {
+    EXPECT_NE(page.find(std::string("\"/queue/assets/") + file + '"'), std::string::npos) << file;
+  }
+  set_url_prefix("");
+  EXPECT_EQ(link(Url("/jobs"), "x").html(), "<a href=\"/jobs\">x</a>");
+}
+
 const Columns kColumns{{"text", "text"},
                        {"state", "state", Kind::state},
                        {"number", "number", Kind::count},

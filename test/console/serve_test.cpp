@@ -9,9 +9,11 @@
 #include <thread>
 
 #include "admission/digest.hpp"
+#include "admission/tokens.hpp"
 #include "api/body.hpp"
 #include "serve/router.hpp"
 #include "service/live.hpp"
+#include "service/prefix.hpp"
 #include "service/read_request.hpp"
 #include "service/thread_pool.hpp"
 #include "text/percent.hpp"
@@ -198,6 +200,41 @@ TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
   HttpRequest large = good;
   large.is_too_large = true;
   EXPECT_EQ(status(large), 413U);
+}
+
+Router router_of_pages() {
+  Router router;
+  for (const char* path : {"/", "/jobs", "/jobs/{id}", "/queue", "/queues/pause"}) {
+    router.add("GET", path, Need::look, [](const Request& /*request*/) { return named(""); });
+  }
+  return router;
+}
+
+std::string within(const char* prefix, const char* target, const char* taken = "") {
+  HttpRequest http = getting(target);
+  if (*taken != '\0') http.headers["x-forwarded-prefix"] = taken;
+  return target_within(prefix, router_of_pages(), http);
+}
+
+TEST(PrefixTest, a_path_that_came_as_it_was_loses_the_prefix) {
+  EXPECT_EQ(within("", "/queue?name=x"), "/queue?name=x");
+  EXPECT_EQ(within("/queue", "/queue"), "/");
+  EXPECT_EQ(within("/queue", "/queue/"), "/");
+  EXPECT_EQ(within("/queue", "/queue/jobs?task=a/b?c"), "/jobs?task=a/b?c");
+  EXPECT_EQ(within("/queue", "/queue/queue?name=x"), "/queue?name=x");
+  EXPECT_EQ(within("/a/b", "/a/b/jobs/7"), "/jobs/7");
+  EXPECT_EQ(within("/queue", "/queue/nowhere"), "/nowhere");
+  EXPECT_EQ(within("/jobs", "/jobs/jobs/7"), "/jobs/7");
+}
+
+TEST(PrefixTest, a_path_whose_prefix_the_proxy_took_stays) {
+  EXPECT_EQ(within("/queue", "/"), "/");
+  EXPECT_EQ(within("/queue", "/jobs/7"), "/jobs/7");
+  EXPECT_EQ(within("/queue", "/queues/pause"), "/queues/pause") << "a name that begins so";
+  EXPECT_EQ(within("/queue", "/queue?name=x"), "/queue?name=x") << "the page of a queue";
+  EXPECT_EQ(within("/jobs", "/jobs/7"), "/jobs/7") << "there is no page /7";
+  EXPECT_EQ(within("/jobs", "/jobs", "/jobs"), "/jobs") << "as the proxy tells";
+  EXPECT_EQ(within("/jobs", "/jobs", "/other"), "/");
 }
 
 TEST(BodyTest, fields_are_checked_by_name_and_type) {

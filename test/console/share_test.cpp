@@ -80,7 +80,8 @@ TEST(LateAnswersTest, a_guess_waits_and_few_do_at_once) {
   EXPECT_EQ(given, kMaxLate) << "each that waits is answered when the server ends";
 }
 
-std::string line_of(const std::string& method, const std::string& path, unsigned status) {
+std::string line_of(const std::string& method, const std::string& path, unsigned status,
+                    const std::string& forwarded_for = "") {
   std::string lines;
   Log log(LogFormat::text, LogLevel::info, [&](std::string_view line) { lines += line; });
   Request request;
@@ -88,6 +89,7 @@ std::string line_of(const std::string& method, const std::string& path, unsigned
   request.path = path;
   request.access.token = "ada";
   request.http.address = "10.0.0.7";
+  request.http.headers["x-forwarded-for"] = forwarded_for;
   write_audit(log, request, status);
   log.close();
   return lines;
@@ -109,6 +111,16 @@ TEST(AuditTest, the_log_tells_who_came_from_where_and_what_came_of_it) {
   EXPECT_EQ(line_of("GET", "/jobs", 200), "");
   EXPECT_EQ(line_of("GET", "/jobs", 404), "");
   EXPECT_LT(line_of("GET", std::string(30'000, 'x'), 401).size(), 400U);
+}
+
+TEST(AuditTest, the_log_tells_what_proxies_say_of_the_client) {
+  const std::string line = line_of("POST", "/v1/jobs", 201, "1.2.3.4, 10.0.0.9");
+  EXPECT_NE(line.find(R"(address=10.0.0.7 forwarded_for="1.2.3.4, 10.0.0.9")"), std::string::npos)
+      << line;
+  EXPECT_EQ(line_of("POST", "/v1/jobs", 201).find("forwarded_for"), std::string::npos);
+  const std::string long_one = line_of("GET", "/", 401, std::string(30'000, 'x') + ", 1.2.3.4");
+  EXPECT_LT(long_one.size(), 400U);
+  EXPECT_NE(long_one.find(", 1.2.3.4"), std::string::npos) << "the nearest proxy is the last";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "admission/gate.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 
 #include "admission/cookie.hpp"
@@ -10,6 +9,7 @@
 #include "http/http_host.hpp"
 #include "http/http_status.hpp"
 #include "serve/problem.hpp"
+#include "text/lower.hpp"
 
 namespace pulse::console {
 namespace {
@@ -18,22 +18,6 @@ constexpr std::chrono::hours kSignInLasts(12);
 
 std::chrono::sys_seconds now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// What the browser says about the page that sent it.
-bool is_from_elsewhere(const Request& request) {
-  const std::string& site = request.header("sec-fetch-site");
-  if (!site.empty() && site != "same-origin" && site != "none") return true;
-  const std::string& origin = request.header("origin");
-  if (origin.empty()) return false;
-  const std::size_t place = origin.find("://");
-  return place == std::string::npos ||
-         lower(origin.substr(place + 3)) != lower(request.header("host"));
 }
 
 // A path of this server, and no way to another.
@@ -50,37 +34,64 @@ std::string bearer_of(const Request& request) {
   return value.substr(kScheme.size());
 }
 
-// A cookie is for all ports of a host, so its name has the port.
-std::string cookie_name(const Request& request) {
-  const std::string& host = request.header("host");
-  const std::size_t last = host.find_last_not_of("0123456789");
-  const bool has_port = last != std::string::npos && host[last] == ':';
-  return has_port ? "pulse_" + host.substr(last + 1) : "pulse";
+}  // namespace
+
+Gate::Gate(Tokens tokens, std::vector<std::string> names, Origin origin)
+    : tokens_(std::move(tokens)), origin_(std::move(origin)), names_(std::move(names)) {
+  if (origin_.is_given()) names_.push_back(origin_.host);
 }
 
-std::string cookie_of(const Request& request) {
-  return cookie_value(request.header("cookie"), cookie_name(request));
+std::string Gate::cookie_of(const Request& request) const {
+  return cookie_value(request.header("cookie"), cookie_kind(origin_, request.header("host")).name);
 }
 
-// Lax: a link on another site leads a visitor who is signed in to the page. What changes something
-// is a form, whose page has to prove itself besides.
-Response with_cookie(const Request& request, const std::string& value, std::chrono::seconds age,
-                     const std::string& location) {
+Response Gate::with_cookie(const Request& request, const std::string& value,
+                           std::chrono::seconds age, const std::string& location) const {
+  const CookieKind kind = cookie_kind(origin_, request.header("host"));
   Response response = see_other(location);
-  response.headers.emplace_back(
-      "Set-Cookie", cookie_name(request) + '=' + value +
-                        "; Path=/; HttpOnly; SameSite=Lax; Max-Age=" + std::to_string(age.count()));
+  response.headers.emplace_back("Set-Cookie", kind.name + '=' + value + kind.attributes +
+                                                  "; Max-Age=" + std::to_string(age.count()));
   return response;
 }
 
-}  // namespace
+// A refusal names both values, because a proxy may have changed one of them.
+void Gate::check_sender(const Request& request) const {
+  const std::string& origin = request.header("origin");
+  const std::string& host = request.header("host");
+  const std::string scheme = origin.substr(0, origin.find("://"));
+  if (origin_.is_given() && !origin.empty() && lower(origin) != origin_.text) {
+    refuse(http_status::kForbidden,
+           "the form is from another address: the header Origin is " + origin +
+               ", and --origin is " + origin_.address(),
+           "Open " + origin_.address() +
+               "/, or start the server with the --origin that browsers "
+               "use.");
+  }
+  if (!origin_.is_given() && !origin.empty() && lower(origin) != scheme + "://" + lower(host)) {
+    refuse(http_status::kForbidden,
+           "the form is from another address: the header Origin is " + origin +
+               ", and the header Host is " + host,
+           "A proxy has to pass Host on as it came, with the port; or start the server with the "
+           "address that browsers use: --origin " +
+               origin +
+               ", and the path prefix if there is "
+               "one.");
+  }
+  const std::string& site = request.header("sec-fetch-site");
+  if (site.empty() || site == "same-origin" || site == "none") return;
+  refuse(http_status::kForbidden,
+         "the form is from a page of another site: the header Sec-Fetch-Site is " + site +
+             ", and has to be same-origin",
+         "Load the page of this server, and send its form.");
+}
 
 void Gate::check_host(const Request& request) const {
   const std::string& host = request.header("host");
   if (host.empty()) refuse(http_status::kBadRequest, "the request names no host");
   if (is_name_of_server(name_in_host(host), names_)) return;
-  refuse(http_status::kMisdirectedRequest, "this server is not called " + host,
-         "Use its address or localhost, or start it with --host NAME.");
+  refuse(http_status::kMisdirectedRequest,
+         "this server is not called " + host + ", as the header Host says",
+         "Use its address or localhost, or start it with --host NAME or --origin URL.");
 }
 
 // A token that is shown counts, or else the cookie.
@@ -120,13 +131,16 @@ Access Gate::admit(const Request& request, Need need) {
                   .hint = "Send Authorization: Bearer TOKEN; in a browser, sign in.",
                   .is_guess = is_shown_in_vain || !cookie_of(request).empty()});
   }
+  if (!request.is_change()) return access;
+  // A proxy may add a token to whatever a browser sends, so this is not about cookies alone.
+  check_sender(request);
   // A browser adds the cookie to whatever page sends the request; the secret is in our forms only.
-  if (request.is_change() && !access.csrf.empty()) {
+  if (!access.csrf.empty()) {
     const std::string& header = request.header("x-csrf-token");
     const std::string& shown = header.empty() ? request.form.get("csrf") : header;
-    if (!are_same(shown, access.csrf) || is_from_elsewhere(request)) {
+    if (!are_same(shown, access.csrf)) {
       refuse(http_status::kForbidden,
-             "the form is not from this server, or from an earlier sign-in",
+             "the form is of an earlier sign-in: its field csrf is another",
              "Load the page again.");
     }
   }
@@ -134,8 +148,7 @@ Access Gate::admit(const Request& request, Need need) {
 }
 
 Response Gate::sign_in(Request& request) {
-  if (is_from_elsewhere(request))
-    refuse(http_status::kForbidden, "the form is not from this server");
+  check_sender(request);
   const std::string& secret = request.form.get("token");
   const auto token = tokens_.find_secret(secret);
   if (!token) {

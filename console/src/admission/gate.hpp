@@ -2,10 +2,12 @@
 // For the server's thread alone.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "admission/tokens.hpp"
+#include "serve/origin.hpp"
 #include "serve/request.hpp"
 #include "serve/response.hpp"
 
@@ -13,9 +15,9 @@ namespace pulse::console {
 
 class Gate {
  public:
-  // `names`: by which clients may call this server, besides addresses and localhost.
-  Gate(Tokens tokens, std::vector<std::string> names)
-      : tokens_(std::move(tokens)), names_(std::move(names)) {}
+  // `names`: by which clients may call this server, besides addresses, localhost and the host of
+  // the origin.
+  Gate(Tokens tokens, std::vector<std::string> names, Origin origin = {});
 
   // Throws Failed for another name: a page of another origin can make its own name point here.
   void check_host(const Request& request) const;
@@ -37,9 +39,15 @@ class Gate {
 
  private:
   Access access_of(const Request& request);
+  std::string cookie_of(const Request& request) const;
+  Response with_cookie(const Request& request, const std::string& value, std::chrono::seconds age,
+                       const std::string& location) const;
+  // Throws Failed for a form that a page of another origin sent, as far as the browser tells.
+  void check_sender(const Request& request) const;
 
   Tokens tokens_;
-  const std::vector<std::string> names_;
+  const Origin origin_;
+  std::vector<std::string> names_;  // constant
 };
 
 }  // namespace pulse::console

@@ -5,6 +5,7 @@
 
 namespace pulse::console {
 
-void add_api(Router& router);
+// `address`: of the server for its clients, where it was given one.
+void add_api(Router& router, const std::string& address);
 
 }  // namespace pulse::console

@@ -11,6 +11,6 @@ Response document_in(const QueryResult& rows, unsigned status = 200);
 void add_job_routes(Router& router);
 void add_worker_routes(Router& router);
 void add_metrics_route(Router& router);
-void add_openapi_route(Router& router);
+void add_openapi_route(Router& router, const std::string& address);
 
 }  // namespace pulse::console

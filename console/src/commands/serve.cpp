@@ -8,6 +8,7 @@
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
+#include "html/url.hpp"
 #include "loop/signals_blocked.hpp"
 #include "pages/pages.hpp"
 #include "service/service.hpp"
@@ -20,6 +21,7 @@ constexpr const char* kDefaultListen = "127.0.0.1:8440";
 struct Serve {
   std::string listen = kDefaultListen;
   std::string tokens;
+  std::string origin;
   ServiceOptions service;
   bool is_json = false;
 };
@@ -50,6 +52,9 @@ void add_health(Router& router) {
 
 ExitStatus serve(Console& console, Serve serve) {
   serve.service.address = std::get<HttpAddress>(parse_http_address(serve.listen));
+  if (!serve.origin.empty()) {
+    serve.service.origin = std::get<Origin>(parse_origin(serve.origin));
+  }
   if (serve.tokens.empty() && !is_loopback(serve.service.address)) {
     return complain("--listen " + serve.listen +
                     " can be reached from elsewhere; give --tokens FILE, too");
@@ -61,9 +66,10 @@ ExitStatus serve(Console& console, Serve serve) {
   leave_interrupts();
   const SignalsBlocked blocked;
   Log log(console.options.is_json ? LogFormat::json : LogFormat::text, LogLevel::info, 2);
+  set_url_prefix(serve.service.origin.prefix);
   Router router;
   add_health(router);
-  add_api(router);
+  add_api(router, serve.service.origin.address());
   add_pages(router);
   auto started = Service::start(serve.service, std::move(std::get<Tokens>(tokens)),
                                 console.database, router, log);
@@ -77,13 +83,15 @@ ExitStatus serve(Console& console, Serve serve) {
   return ExitStatus::done;
 }
 
-CLI::Validator is_http_address() {
-  return {[](const std::string& text) {
-            const auto parsed = parse_http_address(text);
+// What `parse` takes; it returns a value, or a text that says what is wrong.
+template <typename Parse>
+CLI::Validator is_taken_by(Parse parse, const char* shape) {
+  return {[parse](const std::string& text) {
+            const auto parsed = parse(text);
             const auto* problem = std::get_if<std::string>(&parsed);
             return problem == nullptr ? std::string() : *problem;
           },
-          "ADDRESS:PORT"};
+          shape};
 }
 
 }  // namespace
@@ -93,12 +101,17 @@ void add_serve(CommandLine& line) {
   CLI::App& command = line.add("serve", "Pages for a browser, and the HTTP API",
                                [given](Console& console) { return serve(console, *given); });
   command.add_option("--listen", given->listen, "Where; another than the loopback needs --tokens")
-      ->check(is_http_address())
+      ->check(is_taken_by(parse_http_address, "ADDRESS:PORT"))
       ->capture_default_str();
   command.add_option("--tokens", given->tokens,
                      "File of tokens, as \"pulse token\" prints them; without one nothing changes");
   command.add_option("--host", given->service.names,
                      "A name by which clients call this server, beside its address and localhost");
+  command
+      .add_option("--origin", given->origin,
+                  "The address that browsers use, where a proxy stands in front of this server: "
+                  "https://ops.example.com/queue")
+      ->check(is_taken_by(parse_origin, "URL"));
   command
       .add_option("--sessions", given->service.sessions, "Sessions for what is answered at once")
       ->check(CLI::Range(1, 1000))

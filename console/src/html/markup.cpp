@@ -77,9 +77,11 @@ std::string whole_page(std::string_view title, const Markup& body) {
   return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
          "<meta name=\"color-scheme\" content=\"light dark\">"
-         "<link rel=\"stylesheet\" href=\"/assets/page.css\">"
-         "<link rel=\"icon\" type=\"image/svg+xml\" href=\"/assets/icon.svg\">"
-         "<script src=\"/assets/page.js\" defer></script>" +
+         "<link rel=\"stylesheet\" href=\"" +
+         Url("/assets/page.css").address() +
+         "\"><link rel=\"icon\" type=\"image/svg+xml\" href=\"" +
+         Url("/assets/icon.svg").address() + "\"><script src=\"" +
+         Url("/assets/page.js").address() + "\" defer></script>" +
          element("title", "", title).html() + "</head><body>" + body.html() + "</body></html>\n";
 }
 

@@ -58,7 +58,7 @@ struct Attribute {
   // Without a value the attribute is left out; with an empty one it is a flag.
   Attribute(Key key, std::optional<std::string> value)
       : name(key.name()), value(std::move(value)) {}
-  Attribute(UrlKey key, const Url& url) : name(key.name()), value(url.text()) {}
+  Attribute(UrlKey key, const Url& url) : name(key.name()), value(url.address()) {}
 
   std::string_view name;
   std::optional<std::string> value;

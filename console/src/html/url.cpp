@@ -3,6 +3,19 @@
 #include "text/percent.hpp"
 
 namespace pulse::console {
+namespace {
+
+std::string& prefix() {
+  static std::string prefix;
+  return prefix;
+}
+
+}  // namespace
+
+void set_url_prefix(std::string text) { prefix() = std::move(text); }
+
+// A place on the page itself has no path.
+std::string Url::address() const { return path_.empty() ? text() : prefix() + text(); }
 
 Url Url::part(std::string_view text) const {
   Url longer = *this;

@@ -1,5 +1,8 @@
 // Addresses within this server: a path that stands in the sources, with parts and a query that are
 // encoded. So none leads elsewhere.
+//
+// A proxy may have put the server below a path of its own, the prefix. Routes, and the locations of
+// redirects, are without the prefix; what a page names has it.
 #pragma once
 
 #include <string>
@@ -19,6 +22,9 @@ class Path {
   std::string_view text_;
 };
 
+// Constant once the first page is made: https://ops.example.com/queue has the prefix /queue.
+void set_url_prefix(std::string prefix);
+
 class Url {
  public:
   explicit Url(Path path) : path_(path.text()) {}
@@ -31,7 +37,10 @@ class Url {
   // A place on the page itself.
   static Url to_place(const char* id);
 
+  // As a route has it.
   std::string text() const { return std::string(path_) + rest_ + query_; }
+  // As a browser asks for it: with the prefix.
+  std::string address() const;
 
  private:
   Url() = default;

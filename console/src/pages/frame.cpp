@@ -83,7 +83,7 @@ Spelling spelling_of(const Request& request) {
 }
 
 Markup live(const Url& stream, const Markup& content) {
-  return element("div", {{"data-live", stream.text()}}, content);
+  return element("div", {{"data-live", stream.address()}}, content);
 }
 
 Markup page_heading(const Markup& title, const Markup& actions, const Markup& lead) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "http/http_status.hpp"
 
@@ -21,6 +22,14 @@ std::string_view event_of(const Request& request, unsigned status) {
   return "changed";
 }
 
+// What proxies say of the client: the last words are of the nearest one.
+std::optional<std::string> forwarded_for(const Request& request) {
+  constexpr std::size_t kMaxAddresses = 200;
+  const std::string& said = request.header("x-forwarded-for");
+  if (said.empty()) return std::nullopt;
+  return said.substr(said.size() - std::min(said.size(), kMaxAddresses));
+}
+
 }  // namespace
 
 void write_audit(Log& log, const Request& request, unsigned status) {
@@ -31,7 +40,8 @@ void write_audit(Log& log, const Request& request, unsigned status) {
              {"method", request.method},
              {"path", request.path.substr(0, kMaxPath)},
              {"status", std::int64_t{status}},
-             {"address", request.http.address}});
+             {"address", request.http.address},
+             {"forwarded_for", forwarded_for(request)}});
 }
 
 }  // namespace pulse::console

@@ -2,6 +2,7 @@
 
 #include "http/http_status.hpp"
 #include "service/audit.hpp"
+#include "service/prefix.hpp"
 #include "service/read_request.hpp"
 
 namespace pulse::console {
@@ -52,7 +53,7 @@ Service::Service(ServiceOptions options, Tokens tokens, const Database& database
     : options_(std::move(options)),
       router_(router),
       log_(log),
-      gate_(std::move(tokens), options_.names) {
+      gate_(std::move(tokens), options_.names, options_.origin) {
   // No statement of a page takes long; a claim may wait, and is asked for a few seconds at a time.
   quick_ = std::make_unique<ThreadPool>(options_.sessions, kMaxWaiting,
                                         [&] { return LentSession(database.another(), "20s"); });
@@ -92,6 +93,9 @@ Service::~Service() {
 
 // On the server's thread, which waits for nothing here.
 void Service::take(const Exchange& exchange) {
+  exchange->request.target = target_within(options_.origin.prefix, router_, exchange->request);
+  // Without a proxy each client could write what it likes there.
+  if (!options_.origin.is_given()) exchange->request.headers.erase("x-forwarded-for");
   // What cannot be read is refused in the way of its path.
   Request request;
   request.method = exchange->request.method;
@@ -149,7 +153,10 @@ void Service::end_late(const Request& request, const Exchange& exchange, Respons
 // A handler that needs no session is called at once.
 void Service::give(const Route& route, Request request, const Exchange& exchange) {
   if (route.producer) {
-    Response response{.type = "text/event-stream"};
+    // A proxy that gathers what comes, or packs it, would hold events back.
+    Response response{
+        .type = "text/event-stream",
+        .headers = {{"Cache-Control", "no-store, no-transform"}, {"X-Accel-Buffering", "no"}}};
     if (request.method != "HEAD") response.stream = live_->listen(route, request);
     return end(request, exchange, std::move(response));
   }
@@ -193,6 +200,9 @@ Response Service::run(const Route& route, Request& request, LentSession& session
 
 void Service::end(const Request& request, const Exchange& exchange, Response response) const {
   add_defaults(response);
+  for (auto& [name, value] : response.headers) {
+    if (name == "Location") value.insert(0, options_.origin.prefix);
+  }
   write_audit(log_, request, response.status);
   exchange->answer(std::move(response));
 }

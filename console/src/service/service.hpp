@@ -12,6 +12,7 @@
 #include "database/repeats.hpp"
 #include "http/http_server.hpp"
 #include "log/log.hpp"
+#include "serve/origin.hpp"
 #include "serve/router.hpp"
 #include "service/late_answers.hpp"
 #include "service/live.hpp"
@@ -22,6 +23,7 @@ namespace pulse::console {
 struct ServiceOptions {
   HttpAddress address;
   std::vector<std::string> names;  // that clients may call it by
+  Origin origin;                   // of the proxy in front of it, where there is one
   std::size_t sessions = 8;        // for what is answered at once
   std::size_t waits = 32;          // for claims that wait
 };
@@ -48,6 +50,7 @@ class Service {
   void give(const Route& route, Request request, const Exchange& exchange);
   // The answer of the handler, or what its refusal means.
   Response run(const Route& route, Request& request, LentSession& session);
+  // A handler names paths of this server, and the client gets them with the prefix.
   void end(const Request& request, const Exchange& exchange, Response response) const;
   void end_early(const Request& request, const Exchange& exchange, const Problem& problem);
   // A guess is answered late. Beyond those that wait, guesses are hung up on.

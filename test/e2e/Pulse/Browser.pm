@@ -41,6 +41,7 @@ our %KEY = (
 my @open;
 
 # `base`: where addresses without a host lead. `size`: [width, height]. `scheme`: light or dark.
+# `hosts`: names that are this machine; their certificates are taken as they are.
 sub start {
     my ($class, %options) = @_;
     my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -60,6 +61,10 @@ sub start {
     my @arguments = ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
         '--hide-scrollbars', '--no-proxy-server', '--disable-background-networking',
         "--user-data-dir=$folder/profile");
+    if (my $hosts = $options{hosts}) {
+        push @arguments, '--ignore-certificate-errors',
+          '--host-resolver-rules=' . join ',', map { "MAP $_ 127.0.0.1" } @$hosts;
+    }
     my $session = $self->_send(POST => '/session', { capabilities => { alwaysMatch => {
         browserName => 'chrome',
         'goog:chromeOptions' => { binary => '/usr/bin/chromium', args => \@arguments } } } });
@@ -106,7 +111,7 @@ sub look_as {
 sub go {
     my ($self, $path) = @_;
     $self->notice;
-    $self->_post('/url', { url => $self->{base} . $path });
+    $self->_post('/url', { url => $path =~ /^https?:/ ? $path : $self->{base} . $path });
     return;
 }
 
@@ -121,6 +126,9 @@ sub js {
     my ($self, $script, @arguments) = @_;
     return $self->_post('/execute/sync', { script => $script, args => \@arguments });
 }
+
+# Those that a script may not read, too.
+sub cookies { my ($self) = @_; return $self->_send(GET => "$self->{session}/cookie") }
 
 sub path { my ($self) = @_; return $self->js('return location.pathname + location.search') }
 sub text { my ($self) = @_; return $self->js('return document.body.innerText') }
@@ -141,6 +149,12 @@ sub wait_for {
 sub wait_for_path {
     my ($self, $expected) = @_;
     return $self->_wait_until(sub { $self->path }, $expected);
+}
+
+# A script that returns whether it is so.
+sub wait_for_js {
+    my ($self, $script) = @_;
+    return $self->_wait_until(sub { $self->js($script) ? 'yes' : 'no' }, qr/yes/) eq 'yes';
 }
 
 sub _wait_until {

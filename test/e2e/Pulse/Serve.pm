@@ -11,35 +11,60 @@ use PostgreSQL::Test::Cluster ();
 use PostgreSQL::Test::Utils   ();
 use Pulse::Program;
 
-our @EXPORT = qw(start_serve);
+our @EXPORT = qw(start_serve stop_serve serve_again);
 
-# `tokens`: role by name; `database`: other than postgres; `options`: more of the command line.
-# Returns a hash: url, program, and the secret of each token by its name.
+# Lines of a file of tokens, and the secret of each by its name.
+sub _make_tokens {
+    my ($roles) = @_;
+    my ($lines, %secret) = ('');
+    for my $name (sort keys %$roles) {
+        my ($line, $said) = ('', '');
+        IPC::Run::run([ 'pulse', 'token', $name, $roles->{$name} ], '>', \$line, '2>', \$said)
+          or die $said;
+        ($secret{$name}) = $said =~ /: (\S+)$/;
+        $lines .= $line;
+    }
+    return ($lines, \%secret);
+}
+
+# `tokens`: role by name, or `file`: that of another server. `port`: else a free one. `options`: of
+# the command line. Returns a hash: url, port, file, program, and the secret of each token by its
+# name.
 sub start_serve {
     my ($node, %options) = @_;
-    my $port = PostgreSQL::Test::Cluster::get_free_port();
-    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname='
-      . ($options{database} // 'postgres');
-    my %serve = (url => "http://127.0.0.1:$port", secret => {});
-    my @arguments = ('--listen', "127.0.0.1:$port", @{ $options{options} // [] });
-    if (my $tokens = $options{tokens}) {
-        my $file = "$PostgreSQL::Test::Utils::tmp_check/tokens_$port";
-        open my $out, '>', $file or die "$file: $!";
-        for my $name (sort keys %$tokens) {
-            my ($line, $said) = ('', '');
-            IPC::Run::run([ 'pulse', 'token', $name, $tokens->{$name} ], '>', \$line, '2>', \$said)
-              or die $said;
-            ($serve{secret}{$name}) = $said =~ /: (\S+)$/;
-            print {$out} $line;
-        }
+    my $port = $options{port} // PostgreSQL::Test::Cluster::get_free_port();
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my %serve = (url => "http://127.0.0.1:$port", port => $port, secret => {},
+        file => $options{file});
+    if (my $roles = $options{tokens}) {
+        $serve{file} = "$PostgreSQL::Test::Utils::tmp_check/tokens_$port";
+        (my $lines, $serve{secret}) = _make_tokens($roles);
+        open my $out, '>', $serve{file} or die "$serve{file}: $!";
+        print {$out} $lines;
         close $out;
-        chmod 0600, $file;
-        push @arguments, '--tokens', $file;
+        chmod 0600, $serve{file};
     }
-    $serve{program} = Pulse::Program->start("serve_$port",
-        [ 'pulse', '-d', $database, 'serve', @arguments ], output => 'stderr');
-    $serve{program}->lines->wait_for('pulse serve', sub { $_[0] =~ /serving/ });
+    $serve{command} = [ 'pulse', '-d', $database, 'serve', '--listen', "127.0.0.1:$port",
+        (defined $serve{file} ? ('--tokens', $serve{file}) : ()), @{ $options{options} // [] } ];
+    serve_again(\%serve);
     return \%serve;
+}
+
+sub stop_serve {
+    my ($serve) = @_;
+    $serve->{program}->signal('TERM');
+    $serve->{program}->wait_exit;
+    return;
+}
+
+# Another process at the same address.
+sub serve_again {
+    my ($serve) = @_;
+    my $number = ++$serve->{starts};
+    $serve->{program} = Pulse::Program->start("serve_$serve->{port}_$number", $serve->{command},
+        output => 'stderr');
+    $serve->{program}->lines->wait_for('pulse serve', sub { $_[0] =~ /serving/ });
+    return;
 }
 
 1;

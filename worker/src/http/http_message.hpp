@@ -16,7 +16,8 @@ struct HttpRequest {
   std::string target;  // path and query as sent, still encoded
   std::string body;
   std::string address;  // of the client, without the port
-  // By name in lower case. Of a header that came twice, the first; is_ambiguous tells.
+  // By name in lower case. Of a header that came twice, the first; is_ambiguous tells. Of
+  // X-Forwarded-For all, in their order.
   std::map<std::string, std::string, std::less<>> headers;
   // Headers that a client sends once came twice: Host, Authorization, Content-Length and others.
   bool is_ambiguous = false;

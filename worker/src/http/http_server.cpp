@@ -40,6 +40,10 @@ MHD_Result take_header(void* to, MHD_ValueKind /*kind*/, const char* name, const
   const auto [entry, is_new] = request->headers.try_emplace(key, value == nullptr ? "" : value);
   // A proxy may read a name that ends in a blank as the name without the blank.
   if (key.empty() || key.back() == ' ' || key.back() == '\t') request->is_ambiguous = true;
+  // Each proxy adds a line, or to the line.
+  if (!is_new && key == "x-forwarded-for" && value != nullptr) {
+    entry->second += std::string(", ") + value;
+  }
   if (!is_new && std::find(kOnce.begin(), kOnce.end(), key) != kOnce.end()) {
     request->is_ambiguous = true;
   }

@@ -28,6 +28,19 @@ function update(region, html) {
   }
 }
 
+// A browser gives a stream up for good when a proxy answers in the place of a server that is away.
+// Then the page asks for itself until the server answers, or wants a sign-in.
+async function wait_for_server() {
+  for (let pause = 1000; ; pause = Math.min(2 * pause, 15000)) {
+    await new Promise((done) => setTimeout(done, pause));
+    try {
+      const answer = await fetch(location.href, { method: 'HEAD' });
+      if (answer.status === 401) location.reload();
+      if (answer.ok) return;
+    } catch { /* not yet */ }
+  }
+}
+
 // Only while the page is seen: a browser has few connections to one server.
 function follow(region) {
   let source = null;
@@ -35,7 +48,13 @@ function follow(region) {
     source = new EventSource(region.dataset.live);
     source.onmessage = (event) => { tell(''); update(region, event.data); };
     source.addEventListener('trouble', (event) => tell(event.data));
-    source.onerror = () => tell('The server does not answer. This page tries again.');
+    source.onerror = async () => {
+      const failed = source;
+      tell('The server does not answer. This page tries again.');
+      if (failed.readyState !== EventSource.CLOSED) return;
+      await wait_for_server();
+      if (source === failed) open();
+    };
   };
   const look = () => {
     if (document.hidden && source) { source.close(); source = null; }

@@ -1,0 +1,22 @@
+#include "service/prefix.hpp"
+
+namespace pulse::console {
+
+std::string target_within(const std::string& prefix, const Router& router,
+                          const HttpRequest& request) {
+  const std::string& target = request.target;
+  const std::string_view path = std::string_view(target).substr(0, target.find('?'));
+  if (prefix.empty() || !path.starts_with(prefix)) return target;
+  const std::string_view rest = path.substr(prefix.size());
+  if (!rest.empty() && rest.front() != '/') return target;
+  const std::string_view within = rest.empty() ? "/" : rest;
+  if (router.find("GET", path).is_known) {
+    // A page of ours has the name of the prefix: /queue?name=mail. Its address has a query.
+    const bool is_bare = rest.empty() && path.size() < target.size();
+    const bool is_taken = request.header("x-forwarded-prefix") == prefix;
+    if (is_bare || is_taken || !router.find("GET", within).is_known) return target;
+  }
+  return std::string(within) + target.substr(path.size());
+}
+
+}  // namespace pulse::console
