@@ -4,7 +4,7 @@
 // Ends the task when the deadline of the last ping has passed (the worker is stopped), at once when
 // the line closes (the worker is dead or has hung up), and when the worker says so.
 //
-// What always holds, on the only thread; no allocation that grows, no C++ runtime:
+// Invariants, on the only thread; no allocation that grows, no C++ runtime:
 // - Exactly one report of an end is sent: not started, exited or signalled.
 // - `is_terminating_` and the first `stopped_by_` stay once set; `kill_at_` only moves to an
 //   earlier time, and is 0 once SIGKILL is sent.

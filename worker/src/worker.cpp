@@ -269,7 +269,7 @@ void Worker::take_signal() {
   stop();
 }
 
-// The database refuses us and will go on refusing.
+// The database refuses this worker and will go on refusing.
 void Worker::take_refusal(ExitCode code, const std::string& reason) {
   if (phase_ != Phase::running) {
     // The worker cannot report the outcomes of its tasks meanwhile.

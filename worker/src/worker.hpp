@@ -8,11 +8,11 @@
 //   Force: tasks are terminated, finished outcomes are still reported, and deregistering makes the
 //          rest `interrupted`.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - `phase_` only moves forward: running, draining, forcing, leaving, finished; forcing may be left
 //   out, and a refusal before the first registration leads straight to finished.
 // - The worker deregisters only when the claimer is quiet, no task runs, no outcome waits and no
-//   job is held; or `last_call_` ends the worker without all four.
+//   job is held. `last_call_` ends the worker without deregistering.
 // - `exit_code_` is drained until a refusal or forcing sets another code; the first other code
 //   stays.
 #pragma once

@@ -1,12 +1,12 @@
-// Session: a session that comes back. The session opens a connection, sets the connection up,
-// reconnects after a loss, and gives every wait a deadline. After a deadline the session closes the
-// socket and never uses the socket again.
+// Session: a session with the database that comes back after a loss. The session opens a
+// connection, sets the connection up, reconnects after a loss, and gives every wait a deadline.
+// After a deadline the session closes the socket and never uses the socket again.
 //
 // Each part of the worker that sends statements adds a sender. The session asks the senders in turn
 // whenever the connection is free. So the choice of the next statement falls as late as possible,
 // and batches fill by themselves.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - `state_` names the one thing that the session does. `deadline_` runs while a connection is
 //   being opened or set up, and while a statement runs.
 // - `handlers_` has one handler for each call under way. Each handler is called once, unless

@@ -18,7 +18,7 @@ namespace pulse {
 
 class ServedFolder {
  public:
-  enum class Wish { named, usual };  // usual: nobody named the folder, so there may be none
+  enum class Wish { named, usual };  // usual: the default folder, which may be missing
 
   explicit ServedFolder(std::string path, Wish wish = Wish::named)
       : path_(std::move(path)), wish_(wish) {}

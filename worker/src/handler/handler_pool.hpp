@@ -1,6 +1,6 @@
 // Handler pool: the threads that run C++ handlers, and the queues in front of the threads.
 //
-// What always holds:
+// Invariants:
 // - `State::mutex` guards `changed`, `turns`, `is_busy`, `is_closing`, the runs of each queue and
 //   `HandlerRun::state`. `queues` as a map and each `entry` are constant after the constructor.
 // - A run is queued, then running, then done; or queued, then withdrawn. Only a thread of the pool

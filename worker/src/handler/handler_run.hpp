@@ -1,7 +1,7 @@
 // Handler run: one job in the hands of a C++ handler, shared by the loop's thread and the handler's
 // thread.
 //
-// What always holds:
+// Invariants:
 // - `reason_` changes once, from none to the first reason; only the loop's thread changes
 //   `reason_`.
 // - `execution` belongs to the loop's thread; the pool's mutex guards `state`; the other fields

@@ -2,8 +2,10 @@
 // the next step. The time counts in all, not from byte to byte, so a client that trickles is no
 // better off than a silent client.
 //
-// What always holds: `mutex_` guards `clients_` and `is_ending_`. The watcher hangs up, and the
-// server's thread removes: a client in `clients_` has an open descriptor.
+// Invariants:
+// - `mutex_` guards `clients_` and `is_ending_`.
+// - A client in `clients_` has an open descriptor: the watcher and add() only hang up, and the
+//   server's thread removes a client before closing the descriptor.
 #pragma once
 
 #include <chrono>

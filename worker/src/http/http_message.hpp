@@ -19,7 +19,7 @@ struct HttpRequest {
   // By name in lower case. Of a header that came twice, the first; is_ambiguous tells. Of
   // X-Forwarded-For all, in their order.
   std::map<std::string, std::string, std::less<>> headers;
-  // Headers that a client sends once came twice: Host, Authorization, Content-Length and others.
+  // A header that a client sends once came twice: Host, Authorization, Content-Length and others.
   bool is_ambiguous = false;
   bool is_coded = false;      // the body is not here: the body comes in a coding other than chunked
   bool is_too_large = false;  // the body is not here: the body has more bytes than the server takes

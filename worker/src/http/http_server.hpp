@@ -3,9 +3,11 @@
 // A client that asks slowly, or never to the end, holds only a connection, until the client's time
 // is over or a newer client needs the connection.
 //
-// What always holds: `visits_mutex_` guards `visits_` and `is_ending_`. A visit is in `visits_`
-// from the first line of a request until the request is over. The server's thread owns the fields
-// of a visit.
+// Invariants:
+// - `visits_mutex_` guards `visits_` and `is_ending_`.
+// - A visit is in `visits_` from the first line of a request until the request is over.
+// - Only the server's thread changes the fields of a visit.
+// - Only start() and the destructor use `daemon_`.
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,7 @@
 // travel with the claim. Both share a transaction where sharing saves a commit and hides nothing
 // from the claim.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - At most one statement of the claimer is under way. `activity_` says which; sending sets
 //   `activity_`, and the reply resets `activity_` to none.
 // - `doubt_since_` is set from a claim's lost reply to the answer of held(), or until the server

@@ -10,7 +10,7 @@
 // A task that a minder has ended because this loop stood still is interrupted, too, and the job
 // goes on.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - `running_` has an entry for each claim whose task was started and has not reported an end.
 //   take_end(), take_back() and give_back() remove entries.
 // - The first reason of an entry stays, except that `revoked` replaces every other reason.

@@ -317,7 +317,7 @@ void Finisher::ask_about(Pending pending) {
                     return session_.wake();
                   }
                   const auto* rows = std::get_if<QueryResult>(&reply);
-                  // A completed job is not live: a live one shows that our completion was refused.
+                  // A completed job is not live: a live job shows a refused completion.
                   // A failed or released one is live again either way.
                   const bool is_refused = rows != nullptr && !rows->empty() &&
                                           is_live((*rows)[0].text("state")) &&

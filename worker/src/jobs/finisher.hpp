@@ -11,7 +11,7 @@
 // job shows that this worker did not. Nothing is sent while the heartbeat is not fresh: a beat
 // comes first and may revoke.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - An outcome is in `waiting_` or counted by `under_way_`, never both, from add() to the answer.
 //   Then the job leaves `held`.
 // - A claim's outcome is sent only when `progress_` and `reporting_` do not name the claim:

@@ -6,11 +6,11 @@
 // of sending: the server cannot have seen the beat earlier, and the beat's news is at least that
 // old.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - `registration_` is set from register_worker's answer until the server calls the worker lost, or
 //   until the farewell is answered. Claims are valid only under that worker id.
-// - `last_good_` is the time of sending of the last beat with a good answer, and never moves back
-//   within a registration.
+// - `last_good_` is when the last beat or registration with a good answer was sent, and never moves
+//   back.
 // - `missed_` only grows: the sum of all times by which beats were overdue.
 // - No two lists of jobs fall into one claim: see may_name_jobs().
 #pragma once

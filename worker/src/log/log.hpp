@@ -2,7 +2,7 @@
 // fields. A separate thread writes, because standard error may be a full pipe and the loop must
 // never wait for a reader. Payloads and tokens never appear: callers pass ids, names and numbers.
 //
-// What always holds:
+// Invariants:
 // - `mutex_` guards the fields that say so; the writing thread alone uses `is_cut_`; the listeners
 //   change only before other threads log and after their last event.
 // - A line is written, or counted in `dropped_`: when too many lines wait, and when a line cannot

@@ -1,7 +1,7 @@
 // Blocking calls: runs calls that block on separate threads. One thread stays for the next call, so
 // that a worker can still reconnect when a task has taken all threads that the user may start.
 //
-// What always holds, under `State::mutex`:
+// Invariants, under `State::mutex`:
 // - `threads` counts the threads that run a call or wait for a call; never more than `max_threads`.
 // - At most one thread is spare (`has_spare`). `next` is set only while that thread wakes up.
 // - The state outlives the object in threads that still run.

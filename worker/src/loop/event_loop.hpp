@@ -1,7 +1,7 @@
 // Event loop: the only loop of the process: sockets, child processes, signals and timers, all on
 // one thread that owns all state.
 //
-// What always holds:
+// Invariants:
 // - Timers run on CLOCK_BOOTTIME, which also counts the time a machine sleeps.
 // - Each turn runs due timers after reading all readable descriptors: a worker that was stopped for
 //   a minute finds the answers of that minute before any deadline of an answer.

@@ -18,8 +18,8 @@ namespace pulse {
 class Status {
  public:
   // Or why the pages cannot be served. `names`: by which clients may call the server, besides
-  // addresses and localhost. The clock and the log must outlive the status; the log must be silent
-  // by then.
+  // addresses and localhost. The clock and the log must outlive the status; the log must tell no
+  // event once the status is gone.
   static std::variant<std::unique_ptr<Status>, std::string> start(const HttpAddress& address,
                                                                   std::vector<std::string> names,
                                                                   const Clock& clock, Log& log);

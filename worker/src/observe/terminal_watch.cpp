@@ -13,7 +13,7 @@ namespace pulse {
 TerminalWatch::TerminalWatch(EventLoop& loop, int terminal, std::function<void()> on_closed)
     : on_closed_(std::move(on_closed)), events_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!events_.valid()) must_succeed(-errno, "epoll_create1");
-  // A hang-up may come as the news that there is something to read. Edges: nobody reads here.
+  // A hang-up may come as the news that there is something to read. Edges: no code reads here.
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, terminal, &event) != 0) {

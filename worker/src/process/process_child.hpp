@@ -2,7 +2,7 @@
 // in at the child's stdin and come out at the child's stdout. process_line.hpp knows the meaning of
 // the lines.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - on_line comes while the pipe is read, so the object must live on; the other callbacks come from
 //   timers.
 // - `output_` holds the bytes to write, and the first `written_` bytes of `output_` are written.

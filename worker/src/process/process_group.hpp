@@ -5,7 +5,7 @@
 // starts another process, as long as there is a slot. A process that could not be started, or that
 // ended before any answer, makes the next start wait for a random part of a growing pause.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - `queue_` holds an execution exactly while `place` of the execution is set. withdraw() removes
 //   both.
 // - `members_` has each started process until the process has ended: see remove().

@@ -1,6 +1,6 @@
 // Process member: one process of a group, and the jobs of the process.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
 //   forget() removes a job from both.
 // - `state_` goes from serving to closing or ending, and never back to serving.

@@ -1,7 +1,7 @@
 // Minder line: the worker's side of one pulse-minder: the minder's start, the line to the minder,
 // and the minder's death.
 //
-// What always holds; only the loop's thread reads and writes:
+// Invariants; only the loop's thread reads and writes:
 // - From start() until let_go() the line owns itself (`self_`), even if the owner lets go of the
 //   line before. let_go() comes when the minder is reaped and nothing of the task is left.
 // - `has_reported_end_` is set once: after the report of an end, or after on_lost.

@@ -5,7 +5,7 @@
 // file, at most 100 ms later. The worker reads speech and output of the child at a limited rate, so
 // that a flood costs a part of one core. Of stderr the last 16 kB are kept.
 //
-// What always holds; only the loop's thread reads and writes, and nothing blocks:
+// Invariants; only the loop's thread reads and writes, and nothing blocks:
 // - on_end comes from a timer and may destroy the object; the other callbacks come while a pipe is
 //   read, so the object must live on.
 // - `end_` is set from the report of the end until on_end. `has_ended_` stays true.

@@ -1,5 +1,5 @@
-// Zombies that no part of the worker waits for: PID 1 of a container gets every process whose
-// parent has died, as of a shell of `docker exec`, and has to reap the process at its end.
+// Zombies that no part of the worker waits for. PID 1 of a container gets every process whose
+// parent has died, as of a shell of `docker exec`, and has to reap each of these processes.
 #pragma once
 
 #include <functional>
