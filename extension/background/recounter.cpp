@@ -89,6 +89,7 @@ void recount() {
     return;
   Relation job = table_open(table, NoLock);
   if (Snapshot snapshot = begin_recount()) {
+    pgstat_report_activity(STATE_RUNNING, "counts the jobs of pulse.job");
     PushActiveSnapshot(snapshot);
     if (recount_rows(job, snapshot)) end_recount(table, monotonic_us() - began);
     PopActiveSnapshot();
@@ -110,7 +111,6 @@ void pulse_recounter_main(Datum database) {
   if (!pulse::try_publish_process(pulse::recounting_process())) proc_exit(0);
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
-  pgstat_report_activity(STATE_RUNNING, "counts the jobs of pulse.job");
   pulse::recount();
   CommitTransactionCommand();
   pgstat_report_stat(true);
