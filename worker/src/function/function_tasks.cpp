@@ -16,8 +16,8 @@ constexpr std::size_t kMaxErrorBytes = 8 * 1024;
 constexpr Duration kKeptIdle = 10s;
 // A job's own limits end the function (see executor.hpp), not a wait for the answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
-// This number of sessions of other tasks stay untouched, and a job gets another session: to renew a
-// session costs the server as much as several jobs.
+// Up to this number of free sessions of other tasks stay untouched, and a job gets another session:
+// to renew a session costs the server as much as several jobs.
 constexpr std::size_t kMaxSpare = 4;
 // With a server that gives no session: the job goes back, to a worker that may get one.
 constexpr Duration kOpenPatience = 5s;

@@ -15,7 +15,7 @@ bool is_hex_digit(char character) {
          (character >= 'A' && character <= 'F');
 }
 
-// Takes tokens from the front; text that is no token stays in `rest_`.
+// Takes tokens from the front; text without a token stays in `rest_`.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : rest_(text) {}
@@ -56,7 +56,7 @@ class Tokens {
     return take_digits() > 0;
   }
 
-  // Text that has begun as one kind is no other kind: a refused string has been taken in part.
+  // Text of one kind is of no other kind: a refused string has been taken in part.
   bool take_scalar() {
     if (rest_.starts_with('"')) return take_string();
     return take("null") || take("true") || take("false") || take_number();
