@@ -46,7 +46,7 @@ constexpr std::array<Option, 7> kOptions{{{"id", "name"},
 // The fault of a line; nothing where the line is fine.
 using Problem = std::optional<std::string>;
 
-std::string quoted(std::string_view text) { return '\'' + std::string(text) + '\''; }
+std::string in_quotes(std::string_view text) { return '\'' + std::string(text) + '\''; }
 
 std::string_view take_word(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(kLineBlanks), rest.size()));
@@ -92,7 +92,7 @@ Problem read_field(std::string_view text, const Field& field, std::string& cron)
   bool is_right = !text.empty() && !text.ends_with(',');
   while (is_right && !rest.empty()) is_right = read_part(take_until(rest, ','), field, values);
   if (!is_right) {
-    return "has the " + std::string(field.name) + ' ' + quoted(text) + "; use numbers from " +
+    return "has the " + std::string(field.name) + ' ' + in_quotes(text) + "; use numbers from " +
            std::to_string(field.lowest) + " to " + std::to_string(field.highest) +
            ", *, */n, a-b, and lists of them";
   }
@@ -170,10 +170,12 @@ Problem read_option(std::string_view text, Item& item, std::string& name) {
   const std::string_view word = take_until(text, '=');
   const auto* option = std::find_if(kOptions.begin(), kOptions.end(),
                                     [&](const Option& known) { return known.name == word; });
-  if (option == kOptions.end()) return "has the unknown option " + quoted(word);
-  if (item.has(option->key)) return "has the option " + quoted(word) + " twice";
+  if (option == kOptions.end()) return "has the unknown option " + in_quotes(word);
+  if (item.has(option->key)) return "has the option " + in_quotes(word) + " twice";
   const auto value = percent_decoded(text, true);
-  const auto refused = [&] { return "has the option " + quoted(word) + " of " + quoted(text); };
+  const auto refused = [&] {
+    return "has the option " + in_quotes(word) + " of " + in_quotes(text);
+  };
   if (!value || value->empty()) return refused();
   if (option->is_number) {
     const auto number = parse_number<int>(*value);
@@ -208,7 +210,7 @@ Problem read_item(std::string_view rest, std::string& object, std::string& name)
     if (auto problem = read_field(take_word(rest), field, cron)) return problem;
   }
   const std::string_view task = take_word(rest);
-  if (!is_task(task)) return "names the task " + quoted(task) + ", which is no name of a task";
+  if (!is_task(task)) return "names the task " + in_quotes(task) + ", which is no name of a task";
   Item item;
   item.put_text("identifier", task);
   item.put_text("cron", cron);
@@ -225,7 +227,7 @@ Problem read_item(std::string_view rest, std::string& object, std::string& name)
   if (rest.starts_with('{')) {
     if (auto problem = read_payload(rest, item)) return problem;
   } else if (!rest.empty()) {
-    return "has " + quoted(rest) + " behind the task; options begin with ?, a payload with {";
+    return "has " + in_quotes(rest) + " behind the task; options begin with ?, a payload with {";
   }
   if (name.empty()) {
     name = task;
@@ -251,7 +253,7 @@ std::variant<CrontabItems, std::string> parse_crontab(std::string_view text) {
     std::string name;
     auto problem = read_item(line, object, name);
     if (!problem && !names.insert(name).second) {
-      problem = "names " + quoted(name) + ", as a line above; give it a name by ?id=";
+      problem = "names " + in_quotes(name) + ", as a line above; give it a name by ?id=";
     }
     if (problem) return "line " + std::to_string(number) + ' ' + *problem;
     if (items.count++ > 0) items.json += ',';
