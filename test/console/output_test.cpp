@@ -3,6 +3,7 @@
 
 #include "job/job_filter.hpp"
 #include "output/table.hpp"
+#include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
 #include "text/width.hpp"
 
@@ -19,6 +20,22 @@ QueryResult two_rows() {
   return {{"id", "task", "took", "secret", "empty"},
           {"9007199254740993", "mail", "0.25", "s", std::nullopt,  //
            "7", "a long name of a task", "7384", std::nullopt, std::nullopt}};
+}
+
+TEST(LaidOutJson, PutsEachMemberOnALine) {
+  EXPECT_EQ(laid_out_json(R"({"a": [1, {"b":[] }],"c":{}, "d": "x, {y}: [\\\"" })"),
+            "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n"
+            "  \"c\": {},\n  \"d\": \"x, {y}: [\\\\\\\"\"\n}");
+}
+
+TEST(LaidOutJson, KeepsEachDigitAndWhatIsCutOff) {
+  EXPECT_EQ(laid_out_json(" 12345678901234567890.10 "), "12345678901234567890.10");
+  EXPECT_EQ(laid_out_json("[1, \"a\\"), "[\n  1,\n  \"a\\");
+  EXPECT_EQ(laid_out_json("]}"), "\n]\n}");
+}
+
+TEST(LaidOutJson, IndentsNoEndlessDepth) {
+  EXPECT_LT(laid_out_json(std::string(10000, '[')).size(), 10000U * 140);
 }
 
 TEST(Table, AlignsAndLeavesOutWhatIsEmpty) {

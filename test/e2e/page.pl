@@ -71,7 +71,7 @@ subtest 'an observer sees everything but what tasks wrote' => sub {
     sign_in('watcher');
     like($browser->wait_for(qr/Running\n1\n/), qr/Running\n1\n/, 'the overview counts');
     $browser->go("/jobs/$inks[0]");
-    like($browser->text, qr/Job $inks[0]\s+failed/, 'a job');
+    like($browser->text, qr/ink\s+failed\s+Job $inks[0]/, 'a job');
     unlike($browser->text, qr/the bottle is empty/, 'without its error');
     $browser->go("/jobs/$painted");
     unlike($browser->text, qr/lapis lazuli/, 'without its payload');
@@ -95,13 +95,17 @@ subtest 'each page shows what there is' => sub {
             .*last\ hour\ by\ duration\s+waited\ 3\s+ran\ 3\s.*Rates.*hour\s+3\s/sx ],
         [ '/queue?name=post/north', qr/Queue post\/north.*Wait.*No attempt started/s ],
         [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
+        [ "/workers/$ann", qr/Worker\ ann\s+alive.*pid.*last\ heartbeat.*beats\ every\s+\d.*Its\ jobs
+            .*\b$painted\s+paint\b.*50\ %.*Its\ tasks\s+paint/sx ],
+        [ '/workers/999', qr/worker 999 is unknown/ ],
         [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
         [ '/schedule?name=nightly', qr/Next runs.*in \d+ (?:h|min|s)/s ],
         [ '/flows', qr/a book/ ],
         [ "/flows/$flow", qr/left.*right.*book/s ],
         [ '/operations', qr/Nothing was done/ ],
         [ '/doctor', qr/Doctor/ ],
-        [ "/jobs/$painted", qr/Job $painted\s+running.*50 %.*Payload.*lapis lazuli/s ],
+        [ "/jobs/$painted", qr/paint\s+running\s+Job\ $painted\b.*worker\s+ann\b.*50\ %.*Payload
+            .*\{\n\ \ "colour":\ "lapis\ lazuli"\n\}/sx ],
         [ "/jobs/$inks[0]", qr/Timeline.*failed 1.*Attempts.*the bottle is empty/s ],
         [ '/jobs/999999', qr/999999/ ],
         [ '/nowhere', qr/Not found/i ]);
@@ -112,6 +116,24 @@ subtest 'each page shows what there is' => sub {
         ok($browser->js('return document.documentElement.scrollWidth <= innerWidth'),
             "$path fits its window");
     }
+};
+
+subtest 'a payload is copied by a button' => sub {
+    $browser->go("/jobs/$painted");
+    $browser->js(q{navigator.clipboard.writeText = async (text) => { window.copied = text; }});
+    $browser->click('Copy', '.copied');
+    like($browser->wait_for(qr/^Copied$/m), qr/^Copied$/m, 'which says so');
+    is($browser->js('return window.copied'), qq({\n  "colour": "lapis lazuli"\n}), 'as it is laid out');
+};
+
+subtest 'workers go by their names' => sub {
+    $browser->go('/workers');
+    unlike($browser->text, qr/$ann/, 'no id stands in the list');
+    $browser->click('ann', 'main');
+    $browser->wait_for_path(qr{^/workers/$ann$});
+    $browser->click('Stop', '.actions');
+    my $asked = qr/Stop worker ann of postgres\?/;
+    like($browser->wait_for($asked), $asked, 'nor in a question about it');
 };
 
 subtest 'a timeline of attempts tells in words what it draws' => sub {

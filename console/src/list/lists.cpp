@@ -121,12 +121,14 @@ const List& queue_list() {
 }
 
 // Jobs of a worker are looked for, so those that are shown are chosen before.
+#define PULSE_WORKER                                                         \
+  "SELECT id, name, hostname, pid, status, running_jobs,"                    \
+  " extract(epoch FROM silent_for) AS silent_for, attached, slots, version," \
+  " to_json(tasks) AS tasks, started_at, ended_at, reason FROM pulse.worker_status"
 const List& worker_list() {
   static const List kList{
-      "SELECT id, name, hostname, pid, status, running_jobs,"
-      " extract(epoch FROM silent_for) AS silent_for, attached, slots, version,"
-      " to_json(tasks) AS tasks, started_at, ended_at, reason"
-      " FROM pulse.worker_status WHERE id = ANY (ARRAY(SELECT id FROM pulse.worker_status"
+      PULSE_WORKER
+      " WHERE id = ANY (ARRAY(SELECT id FROM pulse.worker_status"
       " WHERE ended_at IS NULL OR $1::boolean ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300))"
       " ORDER BY ended_at DESC NULLS FIRST, id",
       {
@@ -144,7 +146,8 @@ const List& worker_list() {
           {"ended", "ended_at", Kind::time},
           {"tasks", "tasks", Kind::names},
           {"reason", "reason"},
-      }};
+      },
+      PULSE_WORKER " WHERE id = $1::bigint"};
   return kList;
 }
 

@@ -69,10 +69,8 @@ void change_on_record(const Request& request, const std::string& call, const std
 
 // The name of what is changed, as its reader knows it: a worker by its name and not by its id.
 std::string name_for_reader(const Request& request, const Change& change, const std::string& name) {
-  if (std::string_view(change.noun) != "worker") return name;
-  const QueryResult rows = request.database().query(
-      "SELECT name FROM pulse.worker_status WHERE id = $1::text::bigint", {name});
-  return rows.empty() ? name : rows[0].optional_text("name").value_or(name);
+  const bool is_worker = std::string_view(change.noun) == "worker";
+  return is_worker ? worker_name(request.database(), name) : name;
 }
 
 Response ask_change(const Request& request, const Change& change) {

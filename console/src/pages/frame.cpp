@@ -82,6 +82,12 @@ Spelling spelling_of(const Request& request) {
   return {microseconds_of(rows[0].text("now")).value_or(0)};
 }
 
+std::string worker_name(Database& database, const std::string& id) {
+  const QueryResult rows =
+      database.query("SELECT name FROM pulse.worker_status WHERE id = $1::text::bigint", {id});
+  return rows.empty() ? id : rows[0].optional_text("name").value_or(id);
+}
+
 Markup live(const Url& stream, const Markup& content) {
   return element("div", {{"data-live", stream.address()}}, content);
 }

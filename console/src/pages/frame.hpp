@@ -21,6 +21,9 @@ Response shown_page(const Request& request, const View& view);
 // With the time of the database, from which the page counts ages.
 Spelling spelling_of(const Request& request);
 
+// The name of a worker; its id where none is on record.
+std::string worker_name(Database& database, const std::string& id);
+
 // Content that the browser replaces with each event of this stream.
 Markup live(const Url& stream, const Markup& content);
 

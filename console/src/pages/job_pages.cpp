@@ -1,6 +1,7 @@
 // Jobs that meet a filter, and everything about one of them.
 #include <algorithm>
 #include <array>
+#include <regex>
 
 #include "html/moment.hpp"
 #include "html/timeline.hpp"
@@ -11,6 +12,7 @@
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "serve/problem.hpp"
+#include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -126,13 +128,30 @@ Markup facts(const QueryResult::Row& job, const Request& request, const Spelling
     if (column.field == "queue_name" && !content.empty()) {
       content = link(Url("/jobs").with("queue", job.text("queue_name")), content);
     }
+    if (column.field == "worker_id" && !content.empty()) {
+      const std::string& id = job.text("worker_id");
+      content = link(Url("/workers").part(id), worker_name(request.database(), id));
+    }
     if (content.empty()) continue;
     list += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
   }
   return element("dl", "facts", list);
 }
 
-Markup reason_list(const QueryResult& reasons) {
+// The detail of a reason; a time within it is shown as other times are.
+Markup reason_text(const std::string& detail, const Spelling& spelling) {
+  static const std::regex kTime(R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d)*)");
+  Markup text;
+  auto from = detail.cbegin();
+  for (std::sregex_iterator found(from, detail.cend(), kTime), end; found != end; ++found) {
+    text += {std::string(from, (*found)[0].first), moment(found->str(), spelling)};
+    from = (*found)[0].second;
+  }
+  text += std::string(from, detail.cend());
+  return element("span", "", text);
+}
+
+Markup reason_list(const QueryResult& reasons, const Spelling& spelling) {
   Markup list;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const auto reason = reasons[i];
@@ -142,7 +161,7 @@ Markup reason_list(const QueryResult& reasons) {
     }
     list += element("li", "",
                     {element("b", "", reason.text("blocker")),
-                     element("span", "", reason.optional_text("detail").value_or("")),
+                     reason_text(reason.optional_text("detail").value_or(""), spelling),
                      jobs.empty() ? jobs : element("span", "ids", {"jobs", jobs})});
   }
   return reasons.empty() ? Markup() : element("ul", "reasons", list);
@@ -163,8 +182,9 @@ std::string took(const QueryResult::Row& row, const char* field) {
 
 Markup worker_of(const QueryResult::Row& row) {
   if (row.is_null("worker_id")) return {};
+  const std::string& id = row.text("worker_id");
   return element("span", "worker",
-                 {"worker ", row.text("worker_id"), " ", row.optional_text("worker").value_or("")});
+                 {"by ", link(Url("/workers").part(id), row.optional_text("worker").value_or(id))});
 }
 
 // The attempt that runs, with how far it says that it is.
@@ -182,13 +202,18 @@ Markup running_attempt(const QueryResult::Row& job, const Request& request) {
                  element("span", "", took(job, "runs_for")), {}, element("div", "progress", more));
 }
 
+// With a script, a button copies it.
+Markup copied_block(const std::string& text) {
+  return element("pre", {{"data-copy", mark(true)}}, lines(text));
+}
+
 Markup attempt_list(const QueryResult& attempts, const Request& request, const Spelling& spelling) {
   Markup list;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const auto row = attempts[i];
     Markup error;
     if (!row.is_null("error") && request.access.sees_payloads()) {
-      error = element("pre", "", lines(row.text("error")));
+      error = copied_block(row.text("error"));
     }
     list += attempt(row.text("attempt"), state(row.text("outcome")),
                     row.is_null("ended_at") ? Markup() : moment(row.text("ended_at"), spelling),
@@ -201,7 +226,9 @@ Markup text_block(const QueryResult::Row& job, const char* field, const char* ti
   if (job.is_null(field) || job.text(field) == "null") return {};
   constexpr std::size_t kMaxBytes = 64 * 1024;
   const std::string& text = job.text(field);
-  Markup content = element("pre", "", lines(std::string_view(text).substr(0, kMaxBytes)));
+  const std::string shown = text.substr(0, kMaxBytes);
+  Markup content =
+      copied_block(std::string_view(field) == "last_error" ? shown : laid_out_json(shown));
   if (text.size() > kMaxBytes) {
     content += element(
         "p", "hint", {"The first 64 KiB of ", spell_count(std::to_string(text.size())), " bytes."});
@@ -233,7 +260,7 @@ Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
 Markup standing(const JobPage& job, const Request& request, const Spelling& spelling) {
   const auto row = job.job[0];
   Markup content = facts(row, request, spelling);
-  content += section("Why it is where it is", reason_list(job.reasons));
+  content += section("Why it is where it is", reason_list(job.reasons, spelling));
   content += section("Running", row.is_null("runs_for")
                                     ? Markup()
                                     : element("ol", "timeline", running_attempt(row, request)));
@@ -258,10 +285,11 @@ Response job_page(const Request& request) {
   const Spelling spelling = spelling_of(request);
   const JobPage job = read_job_page(request.database(), id);
   const auto row = job.job[0];
-  const Markup title{"Job ", id, " ", state(row.text("shown_state"))};
+  const std::string& task = row.text("identifier");
+  const Markup title{link(Url("/task").with("name", task), task), " ", state(row.text("shown_state"))};
   Markup content = page_heading(
       title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
-      link(Url("/jobs").with("task", row.text("identifier")), row.text("identifier")));
+      {"Job ", id, " · ", link(Url("/jobs").with("task", task), "all jobs of this task")});
   content += live(Url("/live/jobs").part(id), standing(job, request, spelling));
   content += section("Attempts", attempt_list(job.attempts, request, spelling));
   if (request.access.sees_payloads()) {
@@ -272,7 +300,7 @@ Response job_page(const Request& request) {
   } else {
     content += element("p", "hint", "Payload, result and errors are for those who sign in.");
   }
-  return shown_page(request, {"Job " + id, "/jobs", content});
+  return shown_page(request, {task + " · job " + id, "/jobs", content});
 }
 
 }  // namespace

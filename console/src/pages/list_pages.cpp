@@ -20,8 +20,12 @@ Markup schedule_cell(const Column& column, const QueryResult::Row& schedule) {
   return element("span", "state warning", "paused");
 }
 
-// How many of its slots a worker uses.
-Markup slots(const Column& column, const QueryResult::Row& worker) {
+// A worker by its name, which leads to its page, and how many of its slots it uses.
+Markup worker_cell(const Column& column, const QueryResult::Row& worker) {
+  if (column.field == "name") {
+    const std::string& id = worker.text("id");
+    return link(Url("/workers").part(id), worker.optional_text("name").value_or(id));
+  }
   const auto used = worker.optional_integer("running_jobs");
   const auto slots = worker.optional_integer("slots");
   if (column.field != "running_jobs" || !used || !slots || *slots <= 0) return {};
@@ -50,10 +54,10 @@ void add_who_works(Router& router) {
                          {{},
                           {{"Drain", "/workers/drain", "worker", "id", is_living},
                            {"Stop", "/workers/stop", "worker", "id", is_living}},
-                          {"slots"},
+                          {"id", "pid", "slots"},
                           "No worker is registered.",
                           nullptr,
-                          slots}});
+                          worker_cell}});
   add_list_page(router, {"/running",
                          "Running jobs",
                          "Those that have run longest come first.",
@@ -61,7 +65,8 @@ void add_who_works(Router& router) {
                          {},
                          {{{"id", "/jobs", nullptr, "id"},
                            {"identifier", "/jobs", "task", "identifier"},
-                           {"queue_name", "/jobs", "queue", "queue_name"}},
+                           {"queue_name", "/jobs", "queue", "queue_name"},
+                           {"worker", "/workers", nullptr, "worker_id"}},
                           {},
                           {},
                           "No job runs."}});

@@ -14,6 +14,7 @@ void add_pages(Router& router) {
   add_list_pages(router);
   add_flow_pages(router);
   add_schedule_page(router);
+  add_worker_page(router);
   add_rate_pages(router);
 }
 

@@ -16,6 +16,7 @@ void add_queue_pages(Router& router);
 void add_list_pages(Router& router);
 void add_flow_pages(Router& router);
 void add_schedule_page(Router& router);
+void add_worker_page(Router& router);
 void add_rate_pages(Router& router);
 void add_change_pages(Router& router);
 void add_error_pages(Router& router);

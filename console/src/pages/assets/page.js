@@ -84,6 +84,34 @@ if (document.querySelector('[data-retry]')) {
   }, 1000);
 }
 
+// A button that copies a block. Without TLS a browser has no clipboard, but copies a selection.
+async function copy(block) {
+  try {
+    await navigator.clipboard.writeText(block.textContent);
+    return true;
+  } catch {
+    document.getSelection().selectAllChildren(block);
+    const isCopied = document.execCommand('copy');
+    document.getSelection().removeAllRanges();
+    return isCopied;
+  }
+}
+
+for (const block of document.querySelectorAll('pre[data-copy]')) {
+  const frame = document.createElement('div');
+  frame.className = 'copied';
+  block.replaceWith(frame);
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy';
+  button.textContent = 'Copy';
+  button.addEventListener('click', async () => {
+    button.textContent = await copy(block) ? 'Copied' : 'Not copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  });
+  frame.append(block, button);
+}
+
 // One box for all of a table.
 for (const cell of document.querySelectorAll('th.check')) {
   const all = document.createElement('input');

@@ -1,5 +1,5 @@
 // Style, script and picture: the only files of the pages.
-#include "pages/assets.hpp"
+#include "pages/assets/assets.hpp"
 #include "pages/pages.hpp"
 
 namespace pulse::console {
