@@ -197,6 +197,19 @@ COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[], int[], int[], bigin
   'Adds the jobs of a flow, each at its place, with the pairs of checked_flow_parents, and returns '
   'their ids in the order of the call. is_new: the call makes or replaces the job.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.kept_parents(
+    ids bigint[], child int[], parent int[], parent_id bigint[])
+  RETURNS TABLE (place bigint, parents bigint[])
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT p.child, (array_agg(coalesce(p.parent_id, i.id) ORDER BY p.n))[: 100]
+    FROM unnest(child, parent, parent_id) WITH ORDINALITY AS p (child, parent, parent_id, n)
+    LEFT JOIN unnest(ids) WITH ORDINALITY AS i (id, n) ON i.n = p.parent
+   GROUP BY p.child;
+$$;
+COMMENT ON FUNCTION pulse_internal.kept_parents(bigint[], int[], int[], bigint[]) IS
+  'Returns the first 100 parents of each job of a flow that has parents, by its place in the call.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.add_flow_as_owner(jobs json, flow_name text)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
@@ -224,12 +237,15 @@ BEGIN
     pairs.child, pairs.parent, pairs.parent_id);
   INSERT INTO pulse.flow (name, created_at)
   VALUES (flow_name, pulse_internal.transaction_now()) RETURNING id INTO made;
-  INSERT INTO pulse.flow_job (job_id, flow_id, key)
-  SELECT DISTINCT ON (j.id) j.id, made, j.key
-    FROM unnest(added.ids, keys, added.is_new) AS j (id, key, is_new)
+  INSERT INTO pulse.flow_job (job_id, flow_id, key, parents)
+  SELECT DISTINCT ON (j.id) j.id, made, j.key, w.parents
+    FROM unnest(added.ids, keys, added.is_new) WITH ORDINALITY AS j (id, key, is_new, n)
+    LEFT JOIN pulse_internal.kept_parents(added.ids, pairs.child, pairs.parent, pairs.parent_id)
+           AS w ON w.place = j.n
    WHERE j.is_new OR NOT EXISTS (SELECT FROM pulse.flow_job AS f WHERE f.job_id = j.id)
-   ORDER BY j.id
-      ON CONFLICT (job_id) DO UPDATE SET flow_id = excluded.flow_id, key = excluded.key;
+   ORDER BY j.id, j.n DESC
+      ON CONFLICT (job_id) DO UPDATE SET flow_id = excluded.flow_id, key = excluded.key,
+                                     parents = excluded.parents;
   RETURN QUERY SELECT j.key, j.id, made
     FROM unnest(added.ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;
 END $$;

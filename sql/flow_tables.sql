@@ -12,7 +12,8 @@ CREATE TABLE pulse.dependency (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
 
--- Jobs that were added together. A job is a member of one flow at most.
+-- Jobs that were added together. A job is a member of one flow at most. Its row keeps parents for
+-- the picture of the flow: what a job waits for is forgotten when it starts.
 CREATE SEQUENCE pulse.flow_id_seq AS bigint;
 CREATE TABLE pulse.flow (
   id         bigint PRIMARY KEY,
@@ -23,7 +24,8 @@ CREATE INDEX flow_created_idx ON pulse.flow (created_at);
 CREATE TABLE pulse.flow_job (
   job_id  bigint PRIMARY KEY,
   flow_id bigint NOT NULL,
-  key     text
+  key     text,
+  parents bigint[]
 );
 CREATE INDEX flow_job_flow_idx ON pulse.flow_job (flow_id);
 

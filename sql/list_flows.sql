@@ -68,7 +68,9 @@ BEGIN
   RETURN QUERY
   SELECT m.job_id, m.key, coalesce(j.identifier, f.identifier),
          coalesce(j.state::text, f.state::text, 'completed'),
-         pulse_internal.parents_on_record(m.job_id, coalesce(j.parents, f.parents)),
+         ARRAY(SELECT p.id FROM unnest(m.parents) AS p (id) UNION
+               SELECT o.id FROM unnest(pulse_internal.parents_on_record(
+                 m.job_id, coalesce(j.parents, f.parents))) AS o (id) ORDER BY 1),
          coalesce(j.run_at, f.run_at)
     FROM (SELECT o.* FROM pulse.flow_job AS o WHERE o.flow_id = flow_jobs.flow_id
            ORDER BY o.job_id LIMIT max_rows) AS m
@@ -79,5 +81,7 @@ END $$;
 COMMENT ON FUNCTION pulse.flow_jobs(bigint, int) IS
   'Returns the jobs of a flow in order of their ids, at most max_rows (1 to 1000). A job without a '
   'row any more is completed, and its identifier and run_at are NULL. parents: the ids of the jobs '
-  'that it waits for, and of those whose ends were on record when it started. Raises PU004 for '
-  'max_rows out of range.';
+  'after which add_flow added it (the first 100), of those that it waits for, and of those whose '
+  'ends were on record when it started. Raises PU004 for max_rows out of range.';
+COMMENT ON COLUMN pulse.flow_job.parents IS
+  'The first 100 jobs after which add_flow added it; NULL without any';

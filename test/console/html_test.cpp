@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <regex>
 
 #include "hostile_texts.hpp"
 #include "html/chart.hpp"
@@ -256,6 +259,58 @@ TEST(FlowGraph, EndsACircle) {
   const auto layers = layers_of({{"1", "", "", {"2"}}, {"2", "", "", {"1"}}});
   EXPECT_EQ(layers.size(), 2U);
   EXPECT_LT(std::max(layers[0], layers[1]), 2U);
+}
+
+struct Box {
+  int x;
+  int y;
+};
+
+// The numbers behind each place where the text stands.
+std::vector<Box> boxes_of(const std::string& html, const char* before) {
+  std::vector<Box> boxes;
+  for (std::size_t at = html.find(before); at != std::string::npos;
+       at = html.find(before, at + 1)) {
+    Box box{};
+    const std::string rest = html.substr(at + std::strlen(before));
+    if (std::sscanf(rest.c_str(), "%d\" y=\"%d", &box.x, &box.y) == 2 ||
+        std::sscanf(rest.c_str(), "%d %d", &box.x, &box.y) == 2) {
+      boxes.push_back(box);
+    }
+  }
+  return boxes;
+}
+
+// Boxes are 160 wide and 44 high, and 52 apart.
+TEST(FlowGraph, RunsNoEdgeBehindABox) {
+  const std::string html = flow_graph({{"1", "a", "ready", {}},
+                                       {"2", "b", "parked", {"1"}},
+                                       {"3", "c", "parked", {"2"}},
+                                       {"4", "d", "parked", {"3", "1"}},
+                                       {"5", "e", "parked", {"3", "2", "1"}}})
+                               .html();
+  const std::vector<Box> boxes = boxes_of(html, "<rect x=\"");
+  ASSERT_EQ(boxes.size(), 5U) << html;
+  int lanes = 0;
+  for (const Box& from : boxes_of(html, "class=\"edge\" d=\"M")) {
+    const std::string start = "M" + std::to_string(from.x) + ' ' + std::to_string(from.y);
+    const std::string shape = html.substr(html.find(start) + start.size(), 4);
+    if (shape == "h160") {
+      ++lanes;
+      for (const Box& box : boxes) {
+        EXPECT_FALSE(box.x == from.x && from.y >= box.y && from.y <= box.y + 44) << html;
+      }
+    }
+  }
+  EXPECT_EQ(lanes, 3) << "one of 1 in each layer, one of 2; " << html;
+  // A curve leads from one layer to the next.
+  const std::regex curve(R"(M(\d+) \d+C\d+ \d+ \d+ \d+ (\d+) )");
+  int curves = 0;
+  for (std::sregex_iterator found(html.begin(), html.end(), curve), end; found != end; ++found) {
+    EXPECT_EQ(std::stoi((*found)[2]) - std::stoi((*found)[1]), 52) << found->str();
+    ++curves;
+  }
+  EXPECT_EQ(curves, 10) << html;
 }
 
 TEST(Rule, IsSpelledAsDurationsAre) {

@@ -1,6 +1,6 @@
 -- sql/list.sql: jobs and attempts page by page, for roles that look.
 \ir support/setup.psql
-SELECT plan(73);
+SELECT plan(75);
 
 SELECT expect_function('list_jobs',
   'states text[] DEFAULT NULL::text[], task text DEFAULT NULL::text, '
@@ -167,6 +167,18 @@ SELECT pulse.set_queue('post', concurrency => 3) \g /dev/null
 SELECT answers('SELECT q.queue_name, q.concurrency, t.identifier, t.keep_completed
     FROM pulse.queue_settings AS q, pulse.task_settings AS t',
   ROW('post', 3, 'kept', interval '1 h'), 'the settings of queues and tasks');
+
+-- --- edges of ended parents ---------------------------------------------------------------------
+
+SELECT max(f.flow_id) AS flow, min(f.id) AS page, max(f.id) AS book FROM pulse.add_flow('[
+  {"key": "page", "identifier": "page"},
+  {"key": "book", "identifier": "bind", "after": ["page"]}]') AS f \gset
+SELECT pulse.complete_jobs(ARRAY[:page]) \g /dev/null
+SELECT pulse.complete_jobs(ARRAY[:book]) \g /dev/null
+SELECT is((SELECT count(*) FROM pulse.dependency WHERE child_id = :book), 0::bigint,
+  'a job that has started waits for none');
+SELECT answers(format('SELECT f.key, f.state, f.parents FROM pulse.flow_jobs(%s) AS f OFFSET 1',
+  :flow), ROW('book', 'completed', ARRAY[:page]::bigint[]), 'its flow still knows its parent');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -15,11 +15,12 @@ constexpr int kNodeWidth = 160;
 constexpr int kNodeHeight = 44;
 constexpr int kColumn = 212;
 constexpr int kRow = 60;
+constexpr int kLane = 20;  // the height that an edge has on its way through a layer
 constexpr int kMargin = 8;
 
 struct Place {
   int x = 0;
-  int y = 0;
+  int y = 0;  // of the middle
 };
 
 using Numbers = std::map<std::string, std::size_t>;
@@ -30,27 +31,55 @@ Numbers numbers_of(const std::vector<FlowJob>& jobs) {
   return numbers;
 }
 
-// Within a layer jobs stand where their parents stand on average, so that few lines cross.
-std::vector<std::vector<std::size_t>> ordered_layers(const std::vector<FlowJob>& jobs,
-                                                     const Numbers& numbers) {
-  const std::vector<std::size_t> layer = layers_of(jobs);
-  std::vector<std::vector<std::size_t>> layers;
+// What takes a place in a layer: the jobs in their order, then the lanes. An edge that passes over
+// layers has a lane in each of them, so that it runs behind no box; edges of one parent share
+// lanes.
+struct Graph {
+  std::vector<std::size_t> layer;
+  std::vector<std::vector<std::size_t>> parents;
+  std::size_t jobs = 0;
+
+  bool is_lane(std::size_t number) const { return number >= jobs; }
+  int height(std::size_t number) const { return is_lane(number) ? kLane : kRow; }
+};
+
+Graph graph_of(const std::vector<FlowJob>& jobs) {
+  const Numbers numbers = numbers_of(jobs);
+  Graph graph{layers_of(jobs), std::vector<std::vector<std::size_t>>(jobs.size()), jobs.size()};
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> lanes;  // by parent and layer
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (layer[i] >= layers.size()) layers.resize(layer[i] + 1);
-    layers[layer[i]].push_back(i);
+    for (const std::string& parent : jobs[i].parents) {
+      const auto found = numbers.find(parent);
+      if (found == numbers.end()) continue;
+      std::size_t from = found->second;
+      for (std::size_t at = graph.layer[found->second] + 1; at < graph.layer[i]; ++at) {
+        const auto [lane, is_new] = lanes.try_emplace({found->second, at}, graph.layer.size());
+        if (is_new) {
+          graph.layer.push_back(at);
+          graph.parents.push_back({from});
+        }
+        from = lane->second;
+      }
+      graph.parents[i].push_back(from);
+    }
   }
-  std::vector<double> row(jobs.size(), 0);
+  return graph;
+}
+
+// Within a layer everything stands where its parents stand on average, so that few lines cross.
+std::vector<std::vector<std::size_t>> ordered_layers(const Graph& graph) {
+  std::vector<std::vector<std::size_t>> layers;
+  for (std::size_t i = 0; i < graph.layer.size(); ++i) {
+    if (graph.layer[i] >= layers.size()) layers.resize(graph.layer[i] + 1);
+    layers[graph.layer[i]].push_back(i);
+  }
+  std::vector<double> row(graph.layer.size(), 0);
   for (auto& members : layers) {
-    std::vector<double> wanted(jobs.size(), 0);
+    std::vector<double> wanted(graph.layer.size(), 0);
     for (const std::size_t member : members) {
       double sum = 0;
-      double count = 0;
-      for (const std::string& parent : jobs[member].parents) {
-        const auto found = numbers.find(parent);
-        if (found == numbers.end()) continue;
-        sum += row[found->second];
-        ++count;
-      }
+      for (const std::size_t parent : graph.parents[member]) sum += row[parent];
+      const auto count = static_cast<double>(graph.parents[member].size());
       wanted[member] = count > 0 ? sum / count : 0;
     }
     std::stable_sort(members.begin(), members.end(),
@@ -63,17 +92,28 @@ std::vector<std::vector<std::size_t>> ordered_layers(const std::vector<FlowJob>&
   return layers;
 }
 
+int height_of(const Graph& graph, const std::vector<std::size_t>& members) {
+  int height = 0;
+  for (const std::size_t member : members) height += graph.height(member);
+  return height;
+}
+
 std::string number(int value) { return std::to_string(value); }
 
+// From the right side of one place to the left side of another.
 Markup edge(const Place& from, const Place& to) {
-  const int x1 = from.x + kNodeWidth;
-  const int y1 = from.y + kNodeHeight / 2;
-  const int y2 = to.y + kNodeHeight / 2;
-  const int middle = (x1 + to.x) / 2;
+  const int x = from.x + kNodeWidth;
+  const int middle = (x + to.x) / 2;
   return element("path", {{"class", "edge"},
-                          {"d", "M" + number(x1) + ' ' + number(y1) + "C" + number(middle) + ' ' +
-                                    number(y1) + ' ' + number(middle) + ' ' + number(y2) + ' ' +
-                                    number(to.x) + ' ' + number(y2)}});
+                          {"d", "M" + number(x) + ' ' + number(from.y) + "C" + number(middle) +
+                                    ' ' + number(from.y) + ' ' + number(middle) + ' ' +
+                                    number(to.y) + ' ' + number(to.x) + ' ' + number(to.y)}});
+}
+
+Markup lane(const Place& place) {
+  return element("path",
+                 {{"class", "edge"},
+                  {"d", "M" + number(place.x) + ' ' + number(place.y) + "h" + number(kNodeWidth)}});
 }
 
 std::string node_css(const std::string& state) {
@@ -86,8 +126,9 @@ std::string node_css(const std::string& state) {
   }
 }
 
-Markup node(const FlowJob& job, const Place& place) {
+Markup node(const FlowJob& job, const Place& middle) {
   constexpr std::size_t kLetters = 18;
+  const Place place{middle.x, middle.y - kNodeHeight / 2};
   const auto text = [&](int x, int y, const char* css, const std::string& content) {
     return element("text", {{"class", css}, {"x", number(place.x + x)}, {"y", number(place.y + y)}},
                    content);
@@ -133,31 +174,32 @@ std::vector<std::size_t> layers_of(const std::vector<FlowJob>& jobs) {
 }
 
 Markup flow_graph(const std::vector<FlowJob>& jobs) {
-  const Numbers numbers = numbers_of(jobs);
-  const auto layers = ordered_layers(jobs, numbers);
-  std::size_t tallest = 0;
-  for (const auto& members : layers) tallest = std::max(tallest, members.size());
-  std::vector<Place> places(jobs.size());
+  const Graph graph = graph_of(jobs);
+  const auto layers = ordered_layers(graph);
+  int tallest = 0;
+  for (const auto& members : layers) tallest = std::max(tallest, height_of(graph, members));
+  std::vector<Place> places(graph.layer.size());
   for (std::size_t column = 0; column < layers.size(); ++column) {
-    const int space = static_cast<int>(tallest - layers[column].size()) * kRow / 2;
-    for (std::size_t i = 0; i < layers[column].size(); ++i) {
-      places[layers[column][i]] = {kMargin + static_cast<int>(column) * kColumn,
-                                   kMargin + space + static_cast<int>(i) * kRow};
+    int y = kMargin + (tallest - height_of(graph, layers[column])) / 2;
+    for (const std::size_t member : layers[column]) {
+      places[member] = {kMargin + static_cast<int>(column) * kColumn, y + graph.height(member) / 2};
+      y += graph.height(member);
     }
   }
   Markup edges;
   Markup nodes;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    for (const std::string& parent : jobs[i].parents) {
-      const auto found = numbers.find(parent);
-      if (found != numbers.end()) edges += edge(places[found->second], places[i]);
+  for (std::size_t i = 0; i < graph.layer.size(); ++i) {
+    for (const std::size_t parent : graph.parents[i]) edges += edge(places[parent], places[i]);
+    if (graph.is_lane(i)) {
+      edges += lane(places[i]);
+    } else {
+      nodes += node(jobs[i], places[i]);
     }
-    nodes += node(jobs[i], places[i]);
   }
   constexpr std::size_t kFitting = 6;  // layers that can be read where all of them are shown
   const int width =
       2 * kMargin + kNodeWidth + static_cast<int>(layers.empty() ? 0 : layers.size() - 1) * kColumn;
-  const int height = 2 * kMargin + static_cast<int>(tallest) * kRow - (kRow - kNodeHeight);
+  const int height = 2 * kMargin + tallest;
   return element("svg",
                  {{"class", layers.size() <= kFitting ? "flow fits" : "flow"},
                   {"width", number(width)},
