@@ -331,6 +331,12 @@ TEST(Moment, IsReadAsTheServerPrintsIt) {
   EXPECT_EQ(microseconds_of(""), std::nullopt);
 }
 
+TEST(Moment, IsToldByTheClockOfItsZone) {
+  EXPECT_EQ(clock_before("2026-11-27 00:04:30.5+01", 0), "00:04");
+  EXPECT_EQ(clock_before("2026-11-27 00:04:30.5+01", 300), "23:59");
+  EXPECT_EQ(utc_of(*microseconds_of("2026-11-27 00:04:30+01")), "2026-11-26T23:04:30Z");
+}
+
 TEST(Moment, IsToldFromNow) {
   constexpr std::int64_t kSecond = 1'000'000;
   EXPECT_EQ(spell_distance(0, 100), "now");

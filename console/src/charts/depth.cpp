@@ -49,8 +49,9 @@ Chart Depth::chart() const {
   }
   for (std::int64_t slot = 0; slot < kSlots; ++slot) {
     const std::int64_t back = (kSlots - 1 - slot) * kSlot / 1'000'000;
-    chart.moments.push_back(back == 0 ? clock_of(at_)
-                                      : spell_seconds(static_cast<double>(back)) + " ago");
+    chart.moments.push_back(clock_before(at_, back));
+    chart.instants.push_back(
+        utc_of(microseconds_of(at_).value_or(0) - back * std::int64_t{1'000'000}));
   }
   chart.series = {std::move(ready), std::move(running), std::move(parked)};
   return chart;

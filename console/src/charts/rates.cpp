@@ -30,6 +30,7 @@ Chart chart_of(const char* title, const QueryResult& history, const std::vector<
   for (const Wanted& each : wanted) result.series.push_back({each.name, each.css, {}});
   for (std::size_t i = 0; i < history.size(); ++i) {
     result.moments.push_back(clock_of(history[i].text("minute")));
+    result.instants.push_back(rfc3339(history[i].text("minute")));
     for (std::size_t k = 0; k < wanted.size(); ++k) {
       result.series[k].values.push_back(history[i].optional_number(wanted[k].field));
     }

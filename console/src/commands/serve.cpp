@@ -10,8 +10,10 @@
 #include "database/interrupt.hpp"
 #include "html/url.hpp"
 #include "loop/signals_blocked.hpp"
+#include "pages/frame.hpp"
 #include "pages/pages.hpp"
 #include "service/service.hpp"
+#include "text/width.hpp"
 
 namespace pulse::console {
 namespace {
@@ -23,6 +25,7 @@ struct Serve {
   std::string tokens;
   std::string origin;
   ServiceOptions service;
+  Appearance appearance;
   bool is_json = false;
 };
 
@@ -70,6 +73,7 @@ ExitStatus serve(Console& console, Serve serve) {
   Router router;
   add_health(router);
   add_api(router, serve.service.origin.address());
+  set_appearance(serve.appearance);
   add_pages(router);
   auto started = Service::start(serve.service, std::move(std::get<Tokens>(tokens)),
                                 console.database, router, log);
@@ -81,6 +85,16 @@ ExitStatus serve(Console& console, Serve serve) {
   service.reset();
   log.close();
   return ExitStatus::done;
+}
+
+// A longer one has no place beside the name of the program.
+CLI::Validator is_short_title() {
+  return {[](const std::string& text) {
+            constexpr std::size_t kMaxColumns = 24;
+            return width(text) <= kMaxColumns ? std::string()
+                                              : "'" + text + "' is longer than 24 characters";
+          },
+          "TEXT"};
 }
 
 // What `parse` takes; it returns a value, or a text that says what is wrong.
@@ -112,6 +126,14 @@ void add_serve(CommandLine& line) {
                   "The address that browsers use, where a proxy stands in front of this server: "
                   "https://ops.example.com/queue")
       ->check(is_taken_by(parse_origin, "URL"));
+  command
+      .add_option("--title", given->appearance.title,
+                  "What the pages call this system, such as production")
+      ->check(is_short_title());
+  command
+      .add_option("--colour,--color", given->appearance.colour,
+                  "Colour of the pages' edge, so that no system is taken for another")
+      ->check(CLI::IsMember(std::vector<std::string>(kColours.begin(), kColours.end())));
   command
       .add_option("--sessions", given->service.sessions, "Sessions for what is answered at once")
       ->check(CLI::Range(1, 1000))

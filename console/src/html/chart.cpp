@@ -130,12 +130,15 @@ Markup strips(const Chart& chart) {
       text += " · " + series.name + ' ' + chart.spell(*series.values[i]);
     }
     if (!has_value) continue;
-    markup += element("rect",
-                      {{"class", "strip"},
-                       {"x", decimal(static_cast<double>(i) * width)},
-                       {"width", decimal(width)},
-                       {"height", "100"}},
-                      element("title", "", text));
+    markup += element(
+        "rect",
+        {{"class", "strip"},
+         {"x", decimal(static_cast<double>(i) * width)},
+         {"width", decimal(width)},
+         {"height", "100"},
+         {"data-at", i < chart.instants.size() ? std::optional<std::string>(chart.instants[i])
+                                               : std::nullopt}},
+        element("title", "", text));
   }
   return markup;
 }
@@ -173,8 +176,15 @@ Markup axis(const Chart& chart) {
   Markup moments;
   std::string before;
   for (const std::size_t i : {std::size_t{0}, chart.moments.size() / 2, chart.moments.size() - 1}) {
-    if (chart.moments[i] != before) moments += element("span", "", chart.moments[i]);
-    before = chart.moments[i];
+    const std::string& moment = chart.moments[i];
+    const bool has_instant = i < chart.instants.size();
+    if (moment != before) {
+      moments +=
+          has_instant
+              ? element("time", {{"class", "clock"}, {"datetime", chart.instants[i]}}, moment)
+              : element("span", "", moment);
+    }
+    before = moment;
   }
   return element("div", {{"class", "axis"}, {"aria-hidden", "true"}}, moments);
 }

@@ -27,6 +27,8 @@ struct Chart {
   bool is_stacked = false;  // areas on top of each other; else lines
   bool is_whole = false;    // nothing stands between two whole numbers
   bool is_bars = false;     // bars side by side: the values are no course of time
+  // When each moment was, as RFC 3339 has it, so that a script can spell it in the reader's zone.
+  std::vector<std::string> instants = {};
 };
 
 Markup chart(const Chart& chart);

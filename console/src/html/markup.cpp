@@ -73,7 +73,7 @@ Markup element(Tag tag, const char* css, const Markup& content) {
                  content);
 }
 
-std::string whole_page(std::string_view title, const Markup& body) {
+std::string whole_page(std::string_view title, const Markup& body, const std::string& css) {
   return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
          "<meta name=\"color-scheme\" content=\"light dark\">"
@@ -82,7 +82,8 @@ std::string whole_page(std::string_view title, const Markup& body) {
          "\"><link rel=\"icon\" type=\"image/svg+xml\" href=\"" +
          Url("/assets/icon.svg").address() + "\"><script src=\"" +
          Url("/assets/page.js").address() + "\" defer></script>" +
-         element("title", "", title).html() + "</head><body>" + body.html() + "</body></html>\n";
+         element("title", "", title).html() + "</head>" +
+         element("body", css.c_str(), body).html() + "</html>\n";
 }
 
 Markup link(const Url& url, const Markup& content, const char* css) {

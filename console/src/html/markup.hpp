@@ -100,7 +100,7 @@ inline std::optional<std::string> mark(bool is_there) {
 
 Markup link(const Url& url, const Markup& content, const char* css = "");
 
-// A whole page, which names its style and its script.
-std::string whole_page(std::string_view title, const Markup& body);
+// A whole page, which names its style and its script. `css`: the class of its body.
+std::string whole_page(std::string_view title, const Markup& body, const std::string& css = "");
 
 }  // namespace pulse::console

@@ -67,6 +67,29 @@ std::string spell_distance(std::int64_t moment, std::int64_t now) {
   return distance < 0 ? text + " ago" : "in " + text;
 }
 
+std::string utc_of(std::int64_t microseconds) {
+  std::time_t seconds = static_cast<std::time_t>(microseconds / kSecond);
+  std::tm time{};
+  gmtime_r(&seconds, &time);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  return {text.data(), length};
+}
+
+std::string clock_before(std::string_view timestamp, std::int64_t seconds) {
+  constexpr std::int64_t kDay = 86'400;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  const std::string clock = clock_of(timestamp, true);
+  if (std::sscanf(clock.c_str(), "%2d:%2d:%2d", &hour, &minute, &second) != 3) return {};
+  const std::int64_t at = ((hour * 60 + minute) * 60 + second - seconds % kDay + kDay) % kDay;
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "%02d:%02d", static_cast<int>(at / 3600 % 24),
+                static_cast<int>(at / 60 % 60));
+  return text.data();
+}
+
 std::string clock_of(std::string_view timestamp, bool with_seconds) {
   constexpr std::size_t kClock = 11;
   if (timestamp.size() < kClock + 8) return std::string(timestamp);

@@ -49,6 +49,13 @@ Markup moment(const std::string& timestamp, const Spelling& spelling) {
                  spell_distance(*microseconds, spelling.now));
 }
 
+Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling) {
+  Markup content = value(column, cell, spelling);
+  if (column.kind != Kind::time || !cell || !microseconds_of(*cell)) return content;
+  content += element("time", {{"class", "exact"}, {"datetime", rfc3339(*cell)}}, spell_time(*cell));
+  return content;
+}
+
 Markup rule_of(const std::string& rule) {
   constexpr std::size_t kMaxWhole = 24;  // a longer one may be broken between its fields
   int hours = 0;

@@ -17,6 +17,9 @@ Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling
 // How long ago; the time itself shows under the pointer.
 Markup moment(const std::string& timestamp, const Spelling& spelling);
 
+// A value among facts, where a time has room to stand beside how long ago it was.
+Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
+
 // A state with its colour, which stands beside the word and never alone.
 Markup state(std::string_view name);
 

@@ -19,13 +19,23 @@ Markup sign_in(const std::string& next, const Markup& said) {
                                   {"autocomplete", "current-password"},
                                   {"required", mark(true)},
                                   {"autofocus", mark(true)}})}),
+       element("p", "hint",
+               {"A token is made by ", element("code", "", "pulse token NAME ROLE"),
+                ": its line goes into the file of --tokens, and the secret is printed once. "
+                "Ask whoever runs this server for yours."}),
        element("div", "answer",
                element("button", {{"class", "primary"}, {"type", "submit"}}, "Sign in"))});
 }
 
+// Without a menu, whose entries would lead back here.
+Response sign_in_page(const Request& request, const Markup& form, unsigned status) {
+  View view{"Sign in", "", element("div", "question", form), status};
+  view.has_menu = false;
+  return shown_page(request, view);
+}
+
 Response login_page(const Request& request) {
-  return shown_page(
-      request, {"Sign in", "", element("div", "question", sign_in(request.query.get("next"), {}))});
+  return sign_in_page(request, sign_in(request.query.get("next"), {}), http_status::kOk);
 }
 
 // The page that was asked for, with its query; of a form, the page that has it.
@@ -38,8 +48,7 @@ Response sign_in_page(const Router& router, const Request& request, const Proble
   const bool is_wrong = request.path == "/login";
   const Markup said = is_wrong ? notice("bad", problem.detail) : Markup();
   const std::string next = is_wrong ? request.form.get("next") : wanted_page(router, request);
-  return shown_page(
-      request, {"Sign in", "", element("div", "question", sign_in(next, said)), problem.status});
+  return sign_in_page(request, sign_in(next, said), problem.status);
 }
 
 Response error_page(const Request& request, const Problem& problem) {

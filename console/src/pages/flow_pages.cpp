@@ -30,7 +30,7 @@ Markup flow_content(const Request& request, const QueryResult::Row& flow) {
   const Spelling spelling = spelling_of(request);
   Markup facts;
   for (const Column& column : flow_list().columns) {
-    const Markup content = value(column, flow.optional_text(column.field), spelling);
+    const Markup content = fact(column, flow.optional_text(column.field), spelling);
     if (content.empty() || column.field == "id" || column.field == "name") continue;
     facts += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
   }

@@ -25,6 +25,12 @@ const std::array<Entry, 10> kMenu{{
     {"/doctor", "Doctor"},
 }};
 
+// Constant once the first page is made.
+Appearance& appearance() {
+  static Appearance known;
+  return known;
+}
+
 Markup menu(std::string_view section) {
   Markup entries;
   for (const Entry& entry : kMenu) {
@@ -55,18 +61,36 @@ Markup visitor(const Request& request) {
   return who;
 }
 
+// In which the session spells times; empty where the database does not answer.
+std::string zone_of(const Request& request) {
+  if (request.session == nullptr || !request.session->is_open()) return {};
+  try {
+    return request.session->query("SELECT current_setting('TimeZone') AS zone")[0].text("zone");
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
 Markup header(const Request& request, const View& view) {
   const Markup brand = element("a", {{"class", "brand"}, {"href", Url("/")}},
                                {element("svg", {{"viewBox", "0 0 24 24"}, {"aria-hidden", "true"}},
                                         element("path", {{"d", "M2 13h5l2.5-8 5 15 2.5-7h5"}})),
                                 element("span", "", "pulse")});
   const std::string name = request.session == nullptr ? "" : request.session->name();
-  return element("header", "",
-                 {brand, element("span", "database", name), menu(view.section),
-                  element("div", "visitor", visitor(request))});
+  const std::string& title = appearance().title;
+  Markup parts{brand, title.empty() ? Markup() : element("span", "site", title),
+               element("span", "database", name)};
+  if (view.has_menu) {
+    const std::string zone = zone_of(request);
+    if (!zone.empty()) parts += element("span", "zone", {"times in ", element("b", "", zone)});
+    parts += {menu(view.section), element("div", "visitor", visitor(request))};
+  }
+  return element("header", "", parts);
 }
 
 }  // namespace
+
+void set_appearance(Appearance known) { appearance() = std::move(known); }
 
 Response shown_page(const Request& request, const View& view) {
   const Markup body{
@@ -74,7 +98,10 @@ Response shown_page(const Request& request, const View& view) {
       header(request, view),
       element("p", {{"id", "trouble"}, {"role", "status"}, {"hidden", mark(true)}}),
       element("main", {{"id", "main"}, {"tabindex", "-1"}}, view.content)};
-  return html(whole_page(view.title + " · pulse", body), view.status);
+  const Appearance& known = appearance();
+  const std::string site = known.title.empty() ? "" : known.title + " · ";
+  const std::string css = known.colour.empty() ? "" : "site-" + known.colour;
+  return html(whole_page(site + view.title + " · pulse", body, css), view.status);
 }
 
 Spelling spelling_of(const Request& request) {

@@ -1,6 +1,7 @@
 // The frame around every page, and the pieces that many pages share.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "html/value.hpp"
@@ -9,11 +10,23 @@
 
 namespace pulse::console {
 
+// How this server tells itself from others, such as production from staging.
+struct Appearance {
+  std::string title;   // stands beside the name of the program; empty: none
+  std::string colour;  // of kColours; empty: none
+};
+inline constexpr std::array<const char*, 6> kColours{"red",  "orange", "green",
+                                                     "blue", "purple", "grey"};
+
+// Of all pages; before the first one is made.
+void set_appearance(Appearance appearance);
+
 struct View {
   std::string title;
   const char* section;  // path of the entry of the menu that is marked; "" for none
   Markup content;
   unsigned status = 200;
+  bool has_menu = true;  // false: before somebody has signed in, each entry would lead back
 };
 
 Response shown_page(const Request& request, const View& view);

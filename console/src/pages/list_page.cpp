@@ -127,7 +127,7 @@ Markup html_table(const Columns& columns, const QueryResult& rows, const TableLo
     body += body_row(shown, rows[i], look, spelling, with_actions);
   }
   return element(
-      "div", "table",
+      "div", look.css,
       element("table", "",
               {element("thead", "", element("tr", "", titles)), element("tbody", "", body)}));
 }

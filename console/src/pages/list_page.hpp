@@ -38,6 +38,7 @@ struct TableLook {
   const char* check = nullptr;
   // Draws a value; empty markup leaves the plain value.
   std::function<Markup(const Column& column, const QueryResult::Row& row)> cell = nullptr;
+  const char* css = "table";
 };
 
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,

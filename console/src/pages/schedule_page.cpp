@@ -31,7 +31,7 @@ Response schedule_page(const Request& request) {
   const Spelling spelling = spelling_of(request);
   Markup facts;
   for (const Column& column : schedule_list().columns) {
-    Markup content = value(column, schedule.optional_text(column.field), spelling);
+    Markup content = fact(column, schedule.optional_text(column.field), spelling);
     if (content.empty() || column.field == "name" || column.title.empty()) continue;
     if (column.field == "last_job_id") {
       content = {link(Url("/jobs").part(schedule.text("last_job_id")), content), " ",

@@ -53,7 +53,7 @@ Markup worker_facts(const Columns& columns, const QueryResult::Row& row, const S
   Markup facts;
   for (const Column& column : columns) {
     if (column.field == "name" || column.field == "tasks" || column.field == "status") continue;
-    const Markup content = value(column, row.optional_text(column.field), spelling);
+    const Markup content = fact(column, row.optional_text(column.field), spelling);
     if (content.empty()) continue;
     facts += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
   }

@@ -8,6 +8,56 @@ function tell(text) {
   trouble.hidden = text === '';
 }
 
+// Times in the zone of the browser; without a script they are those of the server.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const exactly = new Intl.DateTimeFormat('sv-SE', {
+  dateStyle: 'short', timeStyle: 'medium', timeZone: zone });
+const clock = new Intl.DateTimeFormat('sv-SE', { timeStyle: 'short', timeZone: zone });
+const withOffset = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset', timeZone: zone });
+
+function spell(format, instant) {
+  const moment = new Date(instant);
+  return Number.isNaN(moment.getTime()) ? null : format.format(moment);
+}
+
+function offset(instant) {
+  const moment = new Date(instant);
+  if (Number.isNaN(moment.getTime())) return '';
+  return withOffset.formatToParts(moment).find((part) => part.type === 'timeZoneName').value;
+}
+
+function localise(root) {
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const instant = time.getAttribute('datetime');
+    const text = spell(exactly, instant);
+    if (text === null) continue;
+    if (time.className === 'exact') time.textContent = text;
+    else if (time.className === 'clock') time.textContent = spell(clock, instant);
+    time.title = `${text} ${offset(instant)}`;
+  }
+  for (const strip of root.querySelectorAll('rect[data-at] title')) {
+    const text = spell(clock, strip.parentNode.dataset.at);
+    if (text !== null) strip.textContent = strip.textContent.replace(/^\d\d:\d\d/, text);
+  }
+}
+
+localise(document);
+for (const name of document.querySelectorAll('.zone b')) {
+  name.textContent = `${zone} (${offset(Date.now())})`;
+}
+
+// A finger has no pointer to rest on a time: a tap shows it, and another one how long ago it was.
+document.addEventListener('click', (event) => {
+  const time = event.target.closest('td time[title]');
+  if (!time || event.target.closest('a')) return;
+  [time.textContent, time.title] = [time.title, time.textContent];
+});
+
+// The marked entries of menus that scroll.
+for (const entry of document.querySelectorAll('nav [aria-current]')) {
+  entry.scrollIntoView({ inline: 'center', block: 'nearest' });
+}
+
 // The same link keeps the focus; what is pointed at, pressed or selected is left in peace.
 function update(region, html) {
   const selection = document.getSelection();
@@ -18,6 +68,7 @@ function update(region, html) {
     ? document.activeElement.getAttribute('href') : null;
   const before = region.querySelector('[data-state]');
   region.innerHTML = html;
+  localise(region);
   const after = region.querySelector('[data-state]');
   if (before && after && before.dataset.state !== after.dataset.state) {
     location.reload();
