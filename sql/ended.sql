@@ -101,3 +101,11 @@ COMMENT ON FUNCTION pulse.delete_finished(bigint[], interval, pulse.finished_sta
   'Their attempts stay until keep_attempts. A line of the server''s log says which role deleted '
   'how many. Jobs locked by another transaction stay, and jobs for which others wait. Raises PU004 '
   'without any condition and for max_jobs out of range, PU005 for an id lost in a failover.';
+
+-- A traceback says at its end what happened, a stack of frames at its beginning.
+CREATE OR REPLACE FUNCTION pulse_internal.excerpt(error text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN length(error) <= 500 THEN error
+              ELSE left(error, 249) || chr(10) || right(error, 250) END;
+COMMENT ON FUNCTION pulse_internal.excerpt(text) IS
+  'Returns an error of at most 500 characters; of a longer one the first 249 and the last 250.';

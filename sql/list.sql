@@ -185,13 +185,13 @@ BEGIN
            j.attempts::int, j.max_attempts::int, j.crashes::int, j.job_key, j.worker_id,
            j.created_at, j.claimed_at, NULL::timestamptz,
            CASE WHEN j.state::text = 'running' THEN j.progress END,
-           CASE WHEN shows_errors THEN left(j.last_error, 500) END
+           CASE WHEN shows_errors THEN pulse_internal.excerpt(j.last_error) END
       FROM pulse.job AS j WHERE j.id = ANY (ids)
     UNION ALL
     SELECT f.id, f.state::text, f.identifier, f.queue_name, f.priority::int, f.run_at,
            f.attempts::int, f.max_attempts::int, f.crashes::int, f.job_key, f.worker_id,
            f.created_at, f.claimed_at, f.finished_at, NULL,
-           CASE WHEN shows_errors THEN left(f.last_error, 500) END
+           CASE WHEN shows_errors THEN pulse_internal.excerpt(f.last_error) END
       FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS l
    ORDER BY 1 DESC;
 END $$;
@@ -272,9 +272,9 @@ COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, in
   'case; older_than and newer_than: by the time of the add. The last id of a page is before_id of '
   'the next. A call looks at 20,000 live and 20,000 ended jobs at most, for error at '
   '8 MB of the errors of each: where it stops for that, a last row has only an id, the before_id '
-  'with which to go on. last_error: its first 500 characters, NULL for a role that may not read '
-  'the tables. Raises PU004 for an unknown state and for max_rows or a duration out of range, '
-  '42501 for error without that right.';
+  'with which to go on. last_error: of a long one the first and last 250 characters, NULL for a '
+  'role that may not read the tables. Raises PU004 for an unknown state and for max_rows or a '
+  'duration out of range, 42501 for error without that right.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.job_attempts_as_owner(job_id bigint, max_rows int)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,

@@ -61,6 +61,8 @@ sub state_of {
 subtest 'who has no token is asked for one' => sub {
     $browser->go('/jobs');
     like($browser->text, qr/^Sign in$/m, 'instead of the jobs');
+    like($browser->text, qr/pulse token NAME ROLE/, 'the page says where a token comes from');
+    unlike($browser->text, qr/Queues|Doctor|read only/, 'and has no menu that leads back to it');
     unlike($browser->text, qr/paint/, 'which are not shown');
     $browser->fill('token', 'none of them');
     $browser->click('Sign in', 'main');
@@ -95,8 +97,8 @@ subtest 'each page shows what there is' => sub {
             .*last\ hour\ by\ duration\s+waited\ 3\s+ran\ 3\s.*Rates.*hour\s+3\s/sx ],
         [ '/queue?name=post/north', qr/Queue post\/north.*Wait.*No attempt started/s ],
         [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
-        [ "/workers/$ann", qr/Worker\ ann\s+alive.*pid.*last\ heartbeat.*beats\ every\s+\d.*Its\ jobs
-            .*\b$painted\s+paint\b.*50\ %.*Its\ tasks\s+paint/sx ],
+        [ "/workers/$ann", qr/Worker\ ann\s+alive.*slots.*last\ heartbeat.*beats\ every\s+\d
+            .*Its\ jobs.*\b$painted\s+paint\b.*50\ %.*Its\ tasks\s+paint/sx ],
         [ '/workers/999', qr/worker 999 is unknown/ ],
         [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
         [ '/schedule?name=nightly', qr/Next runs.*in \d+ (?:h|min|s)/s ],
@@ -123,7 +125,8 @@ subtest 'a payload is copied by a button' => sub {
     $browser->js(q{navigator.clipboard.writeText = async (text) => { window.copied = text; }});
     $browser->click('Copy', '.copied');
     like($browser->wait_for(qr/^Copied$/m), qr/^Copied$/m, 'which says so');
-    is($browser->js('return window.copied'), qq({\n  "colour": "lapis lazuli"\n}), 'as it is laid out');
+    is($browser->js('return window.copied'), qq({\n  "colour": "lapis lazuli"\n}),
+        'as it is laid out');
 };
 
 subtest 'workers go by their names' => sub {
@@ -143,44 +146,6 @@ subtest 'a timeline of attempts tells in words what it draws' => sub {
         'of one that failed');
     $browser->go("/jobs/$painted");
     like($browser->js($said), qr/, attempt 1 running after /, 'and of one that runs');
-};
-
-subtest 'what may be done with a row is a menu' => sub {
-    $browser->go('/queues');
-    my $row = 'tr:has(span[title="post/north"])';
-    my $shown = qq{return document.querySelector('$row .menu ul').checkVisibility()};
-    ok(!$browser->js($shown), 'which is closed at first');
-    open_menu($row);
-    ok($browser->js($shown), 'a click opens it');
-    ok($browser->js(qq{const list = document.querySelector('$row .menu ul');
-        const box = list.getBoundingClientRect();
-        return list.contains(document.elementFromPoint(box.left + 20, box.bottom - 12))}),
-        'over what is below, to its end');
-    $browser->press('Escape');
-    ok(!$browser->js($shown), 'Escape closes it');
-    is($browser->js('return document.activeElement.getAttribute("aria-label")'),
-        'Actions of post/north', 'and the focus stays');
-};
-
-subtest 'no word of a list is broken inside while there is room' => sub {
-    for my $path ('/queues', '/schedules', '/workers', '/tasks', '/jobs') {
-        $browser->go($path);
-        is($browser->js(<<'JS'), '', "none on $path");
-          const broken = [];
-          for (const cell of document.querySelectorAll('td')) {
-            const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-            for (let text; (text = walk.nextNode());) {
-              for (const word of text.data.matchAll(/\w+/g)) {
-                const range = document.createRange();
-                range.setStart(text, word.index);
-                range.setEnd(text, word.index + word[0].length);
-                if (range.getClientRects().length > 1) broken.push(word[0]);
-              }
-            }
-          }
-          return broken.join(' ');
-JS
-    }
 };
 
 subtest 'at the width of a phone' => sub {

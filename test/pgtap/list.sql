@@ -79,7 +79,7 @@ SELECT answers(format('SELECT l.progress, l.worker_id, length(l.last_error)
   ROW(0.25::float8, :ann::bigint, NULL::int),
   'a running job has its progress and its worker');
 SELECT is((SELECT length(l.last_error) FROM pulse.list_jobs() AS l WHERE l.id = :failed), 500,
-  'the first 500 characters of an error are shown');
+  '500 characters of an error are shown');
 SELECT refuses('SELECT pulse.list_jobs(''{gone}'')', 'PU004', 'an unknown state is refused');
 SELECT refuses('SELECT pulse.list_jobs(max_rows => 0)', 'PU004', 'a page has a row');
 SELECT refuses('SELECT pulse.list_jobs(max_rows => 1001)', 'PU004', 'and at most 1000');

@@ -7,7 +7,8 @@ namespace {
 
 constexpr const char* kJobs =
     "SELECT id, state, identifier, queue_name, priority, attempts, max_attempts, crashes, job_key,"
-    " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error, "
+    " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error,"
+    " finished_at IS NULL AND claimed_at IS NULL AND run_at > pulse.now() AS is_later, "
     PULSE_SHOWN_STATE("state", "run_at")
     " FROM pulse.list_jobs($1::text[], $2, $3, $4, $5, $6::interval, $7::interval, $8::bigint,"
     " $9::int)";
@@ -34,20 +35,44 @@ const Columns kFoundColumns{
     {"last error", "last_error", Kind::text, 60},
 };
 
+namespace {
+
+bool is_wanted(const QueryResult::Row& job, Due due) {
+  return due == Due::any ||
+         (job.optional_text("is_later").value_or("f") == "t") == (due == Due::later);
+}
+
+}  // namespace
+
 // A call looks at a bounded number of jobs, however many there are; it says where the next goes on.
+// Jobs by their due time are picked from so many calls at most.
 FoundJobs find_jobs(Database& database, const JobSearch& search) {
-  Params params = search.filter.params();
-  params.insert(params.end(), {search.before, std::to_string(search.limit)});
-  const QueryResult rows = database.query(kJobs, params);
+  constexpr int kMaxCalls = 5;
+  constexpr int kPicked = 1000;
+  const auto limit = static_cast<std::size_t>(search.limit);
+  const int max_rows = search.due == Due::any ? search.limit : kPicked;
   FoundJobs found;
   std::vector<QueryResult::Cell> cells;
   std::vector<std::string> names;
   for (const Column& column : kFoundColumns) names.push_back(column.field);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_job = !rows[i].is_null("state");
-    if (!is_job || i + 1 == static_cast<std::size_t>(search.limit)) found.next = rows[i].text("id");
-    if (!is_job) break;
-    for (const std::string& name : names) cells.push_back(rows[i].optional_text(name));
+  names.emplace_back("is_later");
+  std::size_t count = 0;
+  found.next = search.before;
+  for (int call = 0; call < kMaxCalls && count < limit; ++call) {
+    Params params = search.filter.params();
+    params.insert(params.end(), {found.next, std::to_string(max_rows)});
+    const QueryResult rows = database.query(kJobs, params);
+    found.next.reset();
+    for (std::size_t i = 0; i < rows.size() && count < limit; ++i) {
+      const bool is_job = !rows[i].is_null("state");
+      const bool is_last_of_call = i + 1 == static_cast<std::size_t>(max_rows);
+      if (is_job && is_wanted(rows[i], search.due)) {
+        for (const std::string& name : names) cells.push_back(rows[i].optional_text(name));
+        ++count;
+      }
+      if (!is_job || is_last_of_call || count == limit) found.next = rows[i].text("id");
+    }
+    if (!found.next) break;
   }
   found.rows = QueryResult(std::move(names), std::move(cells));
   return found;

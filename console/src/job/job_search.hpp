@@ -7,8 +7,12 @@
 
 namespace pulse::console {
 
+// Ready and parked jobs have a state for both: those that are due, and those that are due later.
+enum class Due { any, now, later };
+
 struct JobSearch {
   JobFilter filter;
+  Due due = Due::any;
   std::optional<std::string> before;  // only jobs with a lower id
   int limit = 50;
 };

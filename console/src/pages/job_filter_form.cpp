@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "html/value.hpp"
+#include "http/http_status.hpp"
+#include "job/state_counts.hpp"
 #include "pages/frame.hpp"
 #include "serve/problem.hpp"
 
@@ -34,6 +37,66 @@ bool has_state(const Form& query, std::string_view state) {
   return std::find(states.begin(), states.end(), state) != states.end();
 }
 
+// Whether an action changes jobs of each state that is asked for.
+bool may_change_all(std::string_view action, const Form& query) {
+  constexpr std::array kWaiting{"ready", "parked"};
+  constexpr std::array kEnded{"failed", "quarantined", "cancelled", "expired"};
+  const auto states = query.all("state");
+  return std::all_of(states.begin(), states.end(), [&](const std::string& state) {
+    const auto is_one_of = [&](const auto& known) {
+      return std::find(known.begin(), known.end(), state) != known.end();
+    };
+    if (action == "retry") return is_one_of(kEnded);
+    return is_one_of(kWaiting) || (action == "cancel" && state == "running");
+  });
+}
+
+// What may be done with the jobs that are chosen, or with all that meet the filter. The form says
+// which of both: a request with neither changes nothing.
+Markup bulk_actions(const Form& query) {
+  const auto chosen = [](const char* action, const char* name) {
+    return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
+                   name);
+  };
+  const auto all = [&](const char* action, const char* name) -> Markup {
+    if (!may_change_all(action, query)) return {};
+    const Url url = Url("/operations/new").with("action", action).with("all", "1");
+    return button(with_filter(url, query), name, "small button");
+  };
+  // No change of all jobs knows due times.
+  const Markup of_all = query.get("due").empty()
+                            ? Markup{all("retry", "Retry all"), all("cancel", "Cancel all"),
+                                     all("reschedule", "Reschedule all")}
+                            : Markup();
+  return element(
+      "div", "bulk",
+      {hidden_field("chosen", "1"), hidden_filter(query), element("span", "", "The chosen:"),
+       chosen("retry", "Retry"), chosen("cancel", "Cancel"),
+       of_all.empty() ? Markup() : element("span", "", "All that meet the filter:"), of_all});
+}
+
+// The states of a tab, as an address has them.
+Url tab_address(const StateCount& tab, const Form& query) {
+  Url url("/jobs");
+  if (tab.name == "due") {
+    url = url.with("state", "ready").with("due", "now");
+  } else if (tab.name == "scheduled") {
+    url = url.with("state", "ready").with("state", "parked").with("due", "later");
+  } else {
+    url = url.with("state", tab.name);
+  }
+  for (const char* name : kTexts) url = url.with(name, query.get(name));
+  return url;
+}
+
+bool is_tab_of(const StateCount& tab, const Form& query) {
+  const auto states = query.all("state");
+  const std::string& due = query.get("due");
+  if (tab.name == "due") return due == "now";
+  if (tab.name == "scheduled") return due == "later";
+  return due.empty() && states.size() == 1 && states[0] == tab.name;
+}
+
 }  // namespace
 
 JobFilter filter_of(const Form& query) {
@@ -53,7 +116,7 @@ JobFilter filter_of(const Form& query) {
 Url with_filter(Url url, const Form& query) {
   for (const std::string& state : query.all("state")) url = url.with("state", state);
   for (const char* name : kTexts) url = url.with(name, query.get(name));
-  return url;
+  return url.with("due", query.get("due"));
 }
 
 Markup hidden_filter(const Form& query) {
@@ -65,7 +128,47 @@ Markup hidden_filter(const Form& query) {
   return fields;
 }
 
-Markup filter_form(const Form& query, bool with_errors) {
+Markup bulk_form(const Form& query, const Markup& list) {
+  return element("form", {{"method", "get"}, {"action", Url("/operations/new")}},
+                 {bulk_actions(query), list});
+}
+
+Markup state_tabs(const Request& request, const JobFilter& filter) {
+  const Form& query = request.query;
+  Url all("/jobs");
+  for (const char* name : kTexts) all = all.with(name, query.get(name));
+  const auto entry = [](const Url& url, const Markup& content, bool is_here) {
+    return element(
+        "li", "",
+        element("a",
+                {{"href", url},
+                 {"aria-current", is_here ? std::optional<std::string>("true") : std::nullopt}},
+                content));
+  };
+  Markup tabs = entry(all, "all", query.all("state").empty());
+  for (const StateCount& tab : count_states(request.database(), filter)) {
+    tabs += entry(tab_address(tab, query),
+                  {state(tab.name), " ", element("b", tab.jobs == 0 ? "zero" : "", tab.text())},
+                  is_tab_of(tab, query));
+  }
+  return element("nav", {{"class", "tabs"}, {"aria-label", "States"}}, element("ul", "", tabs));
+}
+
+void refuse_hidden_errors(const Request& request, const JobFilter& filter) {
+  if (filter.error && !request.access.sees_payloads()) {
+    refuse(http_status::kForbidden, "errors are for clients with a token",
+           "Sign in, or filter by something else.");
+  }
+}
+
+Markup filter_section(const Form& query, bool with_errors, const Path& path) {
+  JobFilter conditions = filter_of(query);
+  conditions.states.clear();
+  return element("details", {{"class", "filters"}, {"open", mark(!conditions.is_empty())}},
+                 {element("summary", "", "Filter"), filter_form(query, with_errors, path)});
+}
+
+Markup filter_form(const Form& query, bool with_errors, const Path& path) {
   Markup states;
   for (const char* state : kStates) {
     states += element("label", "chip",
@@ -81,13 +184,14 @@ Markup filter_form(const Form& query, bool with_errors) {
   texts += field("Older than", "older", query.get("older"), "2h, 3d");
   texts += field("Newer than", "newer", query.get("newer"), "10min, 1d");
   return element(
-      "form",
-      {{"class", "filter"}, {"method", "get"}, {"action", Url("/jobs")}, {"role", "search"}},
-      {element("fieldset", "chips", {element("legend", "", "State"), states}),
+      "form", {{"class", "filter"}, {"method", "get"}, {"action", Url(path)}, {"role", "search"}},
+      {path.text() == "/jobs"
+           ? element("fieldset", "chips", {element("legend", "", "State"), states})
+           : Markup(),
        element("div", "fields", texts),
        element("div", "answer",
                {element("button", {{"class", "primary"}, {"type", "submit"}}, "Show"),
-                button(Url("/jobs"), "Clear")})});
+                button(Url(path), "Clear")})});
 }
 
 }  // namespace pulse::console

@@ -4,6 +4,7 @@
 #include "html/markup.hpp"
 #include "job/job_filter.hpp"
 #include "serve/form.hpp"
+#include "serve/request.hpp"
 
 namespace pulse::console {
 
@@ -17,6 +18,18 @@ Url with_filter(Url url, const Form& query);
 // The same filter as fields of another form, which are not shown.
 Markup hidden_filter(const Form& query);
 
-Markup filter_form(const Form& query, bool with_errors);
+Markup filter_form(const Form& query, bool with_errors, const Path& path);
+// The same, folded up unless it has a condition.
+Markup filter_section(const Form& query, bool with_errors, const Path& path = "/jobs");
+
+// A tab for each state, with its count.
+Markup state_tabs(const Request& request, const JobFilter& filter);
+
+// A list of jobs with what may be done with the chosen ones, or with all that meet the filter.
+Markup bulk_form(const Form& query, const Markup& list);
+
+// Throws Failed where a client that sees no errors filters by one: it could ask for it letter by
+// letter.
+void refuse_hidden_errors(const Request& request, const JobFilter& filter);
 
 }  // namespace pulse::console

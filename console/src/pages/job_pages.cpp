@@ -14,6 +14,7 @@
 #include "serve/problem.hpp"
 #include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
+#include "text/telling_line.hpp"
 
 namespace pulse::console {
 namespace {
@@ -27,89 +28,66 @@ TableLook jobs_look(const Request& request) {
   if (!request.access.sees_payloads()) {
     look.hidden.insert(look.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
   }
+  look.css = "table jobs";
   look.check = "id";
   look.empty = "No job meets this filter.";
   look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
-    if (column.field != "attempts") return {};
-    return {job.text("attempts"), " of ", job.text("max_attempts")};
+    if (column.field == "attempts") return {job.text("attempts"), " of ", job.text("max_attempts")};
+    // Ready stands for both in the database: an operator asks which of them waits for a worker.
+    const bool is_ready = column.field == "state" && job.text("state") == "ready";
+    if (is_ready) return state(job.text("is_later") == "t" ? "scheduled" : "due");
+    if (column.field != "last_error" || job.is_null("last_error")) return {};
+    return element("span", {{"title", job.text("last_error")}},
+                   telling_line(job.text("last_error")));
   };
   return look;
 }
 
-// Whether an action changes jobs of each state that is asked for.
-bool may_change_all(std::string_view action, const Form& query) {
-  constexpr std::array kWaiting{"ready", "parked"};
-  constexpr std::array kEnded{"failed", "quarantined", "cancelled", "expired"};
-  const auto states = query.all("state");
-  return std::all_of(states.begin(), states.end(), [&](const std::string& state) {
-    const auto is_one_of = [&](const auto& known) {
-      return std::find(known.begin(), known.end(), state) != known.end();
-    };
-    if (action == "retry") return is_one_of(kEnded);
-    return is_one_of(kWaiting) || (action == "cancel" && state == "running");
-  });
+Due due_of(const Form& query) {
+  const std::string& due = query.get("due");
+  return due == "now" ? Due::now : due == "later" ? Due::later : Due::any;
 }
 
-// What may be done with the jobs that are chosen, or with all that meet the filter. The form says
-// which of both: a request with neither changes nothing.
-Markup bulk_actions(const Form& query) {
-  const auto chosen = [](const char* action, const char* name) {
-    return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
-                   name);
-  };
-  const auto all = [&](const char* action, const char* name) -> Markup {
-    if (!may_change_all(action, query)) return {};
-    const Url url = Url("/operations/new").with("action", action).with("all", "1");
-    return button(with_filter(url, query), name, "small button");
-  };
-  return element(
-      "div", "bulk",
-      {hidden_field("chosen", "1"), hidden_filter(query), element("span", "", "The chosen:"),
-       chosen("retry", "Retry"), chosen("cancel", "Cancel"),
-       element("span", "", "All that meet the filter:"), all("retry", "Retry all"),
-       all("cancel", "Cancel all"), all("reschedule", "Reschedule all")});
-}
+struct JobList {
+  const char* title;
+  Path path;
+  bool has_tabs;
+};
+constexpr JobList kAllJobs{"Jobs", "/jobs", true};
+constexpr JobList kFailedJobs{"Failed jobs", "/failed", false};
 
-Response jobs_page(const Request& request, const Form& query, const char* title,
-                   const char* section, const Path& path) {
-  JobSearch search;
-  search.filter = filter_of(query);
-  // Otherwise a client could ask for an error letter by letter.
-  if (search.filter.error && !request.access.sees_payloads()) {
-    refuse(403, "errors are for clients with a token", "Sign in, or filter by something else.");
-  }
-  search.before = request.query.find("before");
+// `query`: the filter of the list; that of the address may be a part of it.
+Response jobs_page(const Request& request, const Form& query, const JobList& kind) {
+  JobSearch search{filter_of(query), due_of(query), request.query.find("before")};
+  refuse_hidden_errors(request, search.filter);
   const Spelling spelling = spelling_of(request);
   const FoundJobs found = find_jobs(request.database(), search);
   Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling,
                            request.access.is_operator);
-  if (request.access.is_operator && !found.rows.empty()) {
-    list = element("form", {{"method", "get"}, {"action", Url("/operations/new")}},
-                   {bulk_actions(query), list});
-  }
+  if (request.access.is_operator && !found.rows.empty()) list = bulk_form(query, list);
   if (found.is_cut(search)) {
     list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
   }
-  if (found.next) {
-    list +=
-        element("p", "more",
-                button(with_filter(Url(path), request.query).with("before", *found.next), "Older"));
-  }
-  const Markup filter = element(
-      "details", {{"class", "filters"}, {"open", mark(!filter_of(request.query).is_empty())}},
-      {element("summary", "", "Filter"), filter_form(query, request.access.sees_payloads())});
-  return shown_page(request, {title, section, {page_heading(title), filter, list}});
+  const Url here = with_filter(Url(kind.path), request.query);
+  Markup more;
+  if (search.before) more += button(here, "Newest");
+  if (found.next) more += button(here.with("before", *found.next), "Older");
+  if (!more.empty()) list += element("p", "more", more);
+  const Markup tabs = kind.has_tabs ? state_tabs(request, search.filter) : Markup();
+  return shown_page(
+      request, {kind.title,
+                kind.path.text().data(),
+                {page_heading(kind.title), tabs,
+                 filter_section(request.query, request.access.sees_payloads(), kind.path), list}});
 }
 
-Response all_jobs(const Request& request) {
-  return jobs_page(request, request.query, "Jobs", "/jobs", "/jobs");
-}
+Response all_jobs(const Request& request) { return jobs_page(request, request.query, kAllJobs); }
 
 Response failed_jobs(const Request& request) {
   Form query = request.query;
   query.add("state", "failed");
   query.add("state", "quarantined");
-  return jobs_page(request, query, "Failed jobs", "/failed", "/failed");
+  return jobs_page(request, query, kFailedJobs);
 }
 
 Markup facts(const QueryResult::Row& job, const Request& request, const Spelling& spelling) {
@@ -123,7 +101,7 @@ Markup facts(const QueryResult::Row& job, const Request& request, const Spelling
       continue;
     }
     if (is_private(column.field) && !request.access.sees_payloads()) continue;
-    Markup content = value(column, job.optional_text(column.field), spelling);
+    Markup content = fact(column, job.optional_text(column.field), spelling);
     if (column.field == "attempts") content = {content, " of ", job.text("max_attempts")};
     if (column.field == "queue_name" && !content.empty()) {
       content = link(Url("/jobs").with("queue", job.text("queue_name")), content);

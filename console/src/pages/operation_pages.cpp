@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "http/http_status.hpp"
 #include "job/job_change.hpp"
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
@@ -67,7 +68,6 @@ const Action& action_of(const Request& request) {
   throw Failed({404, "Not Found", "There is no such action", "", ""});
 }
 
-constexpr unsigned kUnprocessable = 422;
 // A change of more jobs is agreed to by typing their number.
 constexpr std::int64_t kMaxUntyped = 1000;
 
@@ -79,11 +79,15 @@ JobChange change_of(const Request& request, const Action& action) {
   const bool is_chosen = has_mark(request, "chosen");
   if (!is_chosen) change.filter = filter_of(request.query);
   if (change.is_all && (is_chosen || change.is_by_id())) {
-    refuse(kUnprocessable, "the request says all jobs and names some, too",
+    refuse(http_status::kUnprocessableContent, "the request says all jobs and names some, too",
            "Leave out all=1, or the ids and chosen=1.");
   }
+  if (change.is_all && !request.query.get("due").empty()) {
+    refuse(http_status::kUnprocessableContent, "no change of all jobs knows due times",
+           "Choose jobs in the list, or leave out due=.");
+  }
   if (!change.is_all && !is_chosen && !change.is_by_id()) {
-    refuse(kUnprocessable, "the request does not say which jobs",
+    refuse(http_status::kUnprocessableContent, "the request does not say which jobs",
            "Choose jobs in a list; all=1 means each job that meets the filter.");
   }
   return change;
@@ -107,8 +111,8 @@ Response refusal(const Request& request, const Action& action, const std::string
                  const char* reason) {
   const Markup content{element("h1", "", title), element("p", "", reason),
                        element("div", "answer", button(way_back(request), "Back"))};
-  return shown_page(request,
-                    {action.title, "/jobs", element("div", "question", content), kUnprocessable});
+  return shown_page(request, {action.title, "/jobs", element("div", "question", content),
+                              http_status::kUnprocessableContent});
 }
 
 Response no_job(const Request& request, const Action& action, const JobChange& change) {
@@ -160,8 +164,8 @@ Response question_page(const Request& request, const Action& action, const JobCh
                                   ? "The first of them"
                                   : "Which"),
                       html_table(sample_columns(), sample, look, spelling_of(request), false)});
-  return shown_page(request,
-                    {action.title, "/jobs", content, *trouble == '\0' ? 200U : kUnprocessable});
+  return shown_page(request, {action.title, "/jobs", content,
+                              *trouble == '\0' ? 200U : http_status::kUnprocessableContent});
 }
 
 constexpr const char* kNoneChosen =
@@ -283,7 +287,7 @@ Response ask_undo(const Request& request) {
 Markup operation_facts(const QueryResult::Row& row, const Spelling& spelling) {
   Markup list;
   for (const Column& column : operation_list().columns) {
-    Markup content = value(column, row.optional_text(column.field), spelling);
+    Markup content = fact(column, row.optional_text(column.field), spelling);
     if (content.empty() || column.field == "id") continue;
     const bool is_operation = column.field == "undoes" || column.field == "undone_by";
     if (is_operation) content = link(Url("/operations").part(row.text(column.field)), content);

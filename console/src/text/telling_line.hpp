@@ -1,0 +1,14 @@
+// The line of an error that tells most.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pulse::console {
+
+// The last line that is neither blank nor indented: what a traceback of Python ends with, and the
+// message or the last cause above the frames of Java, Node and Ruby. Of an error whose lines are
+// all indented the last one.
+std::string telling_line(std::string_view error);
+
+}  // namespace pulse::console

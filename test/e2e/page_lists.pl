@@ -1,0 +1,182 @@
+# Lists in the pages of `pulse serve`: their tabs, menus and words, the zone of their times, what a
+# phone shows of them, and how a server tells itself from others.
+use strict;
+use warnings FATAL => 'all';
+use utf8;
+
+use HTTP::Tiny;
+use Test::More;
+
+use Pulse::Browser;
+use Pulse::Console;
+use Pulse::Serve;
+use Pulse::Server;
+
+my $node = start_server('main', settings => \%PATIENT);
+value($node, q{CREATE ROLE an_observer LOGIN; SELECT pulse.grant_observer('an_observer');
+    CREATE ROLE an_operator LOGIN; SELECT pulse.grant_operator('an_operator');
+    SELECT pulse.grant_scheduler('an_operator')});
+
+# Workers, a job that runs, failed ones, queues within queues, a schedule and a flow.
+my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}',
+    info => '{"slots": 4, "version": "1.2"}')});
+my $bob = value($node, q{SELECT id FROM pulse.register_worker('bob', '{ink}')});
+my $painted = value($node, q{SELECT id FROM pulse.add_job('paint', '{"colour": "lapis lazuli"}')});
+value($node, "SELECT pulse.claim($ann)");
+value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE id = $painted");
+value($node, q{SELECT pulse.add_job('ink', max_attempts => 1) FROM generate_series(1, 3)});
+value($node, "WITH c AS (SELECT array_agg(id) AS ids, array_agg(token) AS tokens
+    FROM pulse.claim($bob, 3)) SELECT count(*) FROM c, pulse.fail_many(c.ids, c.tokens,
+    array_fill('the bottle is empty'::text, ARRAY[3]), array_fill(false, ARRAY[3]))");
+my @inks = split /\n/, value($node,
+    q{SELECT id FROM pulse.finished_job WHERE identifier = 'ink' ORDER BY id});
+value($node,
+    q{SELECT pulse.add_job('letter', queue_name => 'post/north') FROM generate_series(1, 2)});
+value($node, q{SELECT pulse.schedule('nightly', 'sweep_floor', cron => '0 3 * * *')});
+my $flow = value($node, q{SELECT max(flow_id) FROM pulse.add_flow('[
+    {"key": "left", "identifier": "page"}, {"key": "right", "identifier": "page"},
+    {"key": "book", "identifier": "bind", "after": ["left", "right"]}]', 'a book')});
+
+my $serve = start_serve($node, tokens => { watcher => 'an_observer', keeper => 'an_operator' });
+my $browser = Pulse::Browser->start(base => $serve->{url});
+
+sub sign_in {
+    my ($name) = @_;
+    $browser->go('/login');
+    $browser->fill('token', $serve->{secret}{$name});
+    $browser->click('Sign in', 'main');
+    $browser->wait_for_path(qr{^/$});
+    return;
+}
+
+# The menu of the first row within what the selector finds; nothing of it is seen before.
+sub open_menu {
+    my ($within) = @_;
+    $browser->click('⋯', $within);
+    return;
+}
+
+sign_in('keeper');
+
+subtest 'what may be done with a row is a menu' => sub {
+    $browser->go('/queues');
+    my $row = 'tr:has(span[title="post/north"])';
+    my $shown = qq{return document.querySelector('$row .menu ul').checkVisibility()};
+    ok(!$browser->js($shown), 'which is closed at first');
+    open_menu($row);
+    ok($browser->js($shown), 'a click opens it');
+    ok($browser->js(qq{const list = document.querySelector('$row .menu ul');
+        const box = list.getBoundingClientRect();
+        return list.contains(document.elementFromPoint(box.left + 20, box.bottom - 12))}),
+        'over what is below, to its end');
+    $browser->press('Escape');
+    ok(!$browser->js($shown), 'Escape closes it');
+    is($browser->js('return document.activeElement.getAttribute("aria-label")'),
+        'Actions of post/north', 'and the focus stays');
+};
+
+subtest 'no word of a list is broken inside while there is room' => sub {
+    for my $path ('/queues', '/schedules', '/workers', '/tasks', '/jobs') {
+        $browser->go($path);
+        is($browser->js(<<'JS'), '', "none on $path");
+          const broken = [];
+          for (const cell of document.querySelectorAll('td')) {
+            const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+            for (let text; (text = walk.nextNode());) {
+              for (const word of text.data.matchAll(/\w+/g)) {
+                const range = document.createRange();
+                range.setStart(text, word.index);
+                range.setEnd(text, word.index + word[0].length);
+                if (range.getClientRects().length > 1) broken.push(word[0]);
+              }
+            }
+          }
+          return broken.join(' ');
+JS
+    }
+};
+
+subtest 'states stand above the list with their counts, scheduled apart from due' => sub {
+    value($node, q{SELECT pulse.add_job('letter', run_at => now() + interval '1 d')});
+    value($node, q{SELECT pulse.add_job('paint')});
+    my $counts = sub {
+        my %count = $browser->js('return document.querySelector(".tabs").innerText')
+          =~ /^\W*(\w+)\s+([\d,+]+)$/mg;
+        return join ' ', map { "$_ $count{$_}" } @_;
+    };
+    $browser->go('/jobs');
+    is($counts->(qw(due scheduled running failed cancelled)),
+        'due 3 scheduled 1 running 1 failed 3 cancelled 0', 'each state has its count');
+    $browser->go('/jobs?task=letter');
+    is($counts->(qw(due scheduled parked)), 'due 0 scheduled 1 parked 2', 'of the filter');
+    my $list = sub { return $browser->js('return document.querySelector("tbody").innerText') };
+    $browser->go('/jobs?state=ready&due=now');
+    unlike($list->(), qr/letter|scheduled/, 'those that are due');
+    $browser->go('/jobs?state=ready&state=parked&due=later');
+    like($list->(), qr/^\s*\d+\s+letter\s+scheduled\b.*\bin /s, 'those that are due later');
+    is($browser->js('return document.querySelectorAll("tbody tr").length'), 1, 'and no other');
+    unlike($browser->text, qr/Cancel all/, 'no change of all jobs knows due times');
+    $browser->go('/operations/new?action=cancel&all=1&state=ready&due=later');
+    like($browser->text, qr/no change of all jobs knows due times/, 'nor does an address');
+    value($node, q{SELECT pulse.cancel_job(id) FROM pulse.job WHERE state = 'ready'
+        AND (run_at > now() OR identifier = 'paint')});
+    $browser->go('/jobs');
+    is($browser->js('return document.querySelector(".tabs [aria-current]").innerText'), 'all',
+        'the tab of the list is marked');
+};
+
+subtest 'an error stands with the line that tells most' => sub {
+    my $id = value($node, q{SELECT id FROM pulse.add_job('sketch')});
+    my $trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in run\n"
+      . ("    frame\n" x 200);
+    value($node, "SELECT pulse.permanently_fail_jobs(ARRAY[$id],
+        E'${trace}PaperError: the sheet is torn')");
+    for my $path ('/failed', '/jobs?state=failed') {
+        $browser->go($path);
+        my $list = $browser->js('return document.querySelector("tbody").innerText');
+        like($list, qr/PaperError: the sheet is torn/, "the last line of a traceback on $path");
+        unlike($list, qr/Traceback|frame/, 'and not its head');
+    }
+};
+
+subtest 'times are those of the browser, and the page says so' => sub {
+    $browser->cdp('Emulation.setTimezoneOverride', timezoneId => 'America/St_Johns');
+    $browser->go("/jobs/$painted");
+    like($browser->text, qr/times in America\/St_Johns \(GMT-3:30\)/, 'with the offset');
+    my $added = value($node, "SELECT to_char(created_at AT TIME ZONE 'America/St_Johns',
+        'YYYY-MM-DD HH24:MI:SS') FROM pulse.job WHERE id = $painted");
+    like($browser->text, qr/added\n.* ago\n$added\n/, 'a fact has the exact time');
+    $browser->cdp('Emulation.setTimezoneOverride', timezoneId => 'UTC');
+    my $http = HTTP::Tiny->new(
+        default_headers => { Authorization => "Bearer $serve->{secret}{keeper}" });
+    like($http->get("$serve->{url}/jobs/$painted")->{content},
+        qr/times in <b>[^<]+<\/b>/, 'without a script they are those of the server');
+};
+
+subtest 'on a phone a job has two lines' => sub {
+    $browser->look_as(size => [ 390, 844 ]);
+    for my $path ('/jobs', '/failed') {
+        $browser->go($path);
+        cmp_ok($browser->js('return Math.max(...[...document.querySelectorAll("tbody tr")]'
+                  . '.map((row) => row.offsetHeight))'), '<=', 68, "the tallest of $path");
+    }
+    $browser->look_as;
+};
+
+subtest 'a server tells itself from others' => sub {
+    my $other = start_serve($node, options => [ '--title', 'production', '--colour', 'red' ]);
+    $browser->{base} = $other->{url};
+    $browser->go('/queues');
+    like($browser->text, qr/^production$/m, 'by its title');
+    is($browser->title, 'production · Queues · pulse', 'which the window has, too');
+    is($browser->js('return getComputedStyle(document.body).borderTopColor'), 'rgb(179, 32, 43)',
+        'and by the colour of its edge');
+    for my $refused ([ '--colour', 'pink' ], [ '--title', 'x' x 25 ]) {
+        is(pulse($node, 'serve', '--listen', '127.0.0.1:0', @$refused)->{status}, 64,
+            "@$refused is refused");
+    }
+};
+
+is_deeply([ $browser->notice ], [], 'no dialog, no error, and nothing that the policy forbids');
+$browser->stop;
+done_testing();
