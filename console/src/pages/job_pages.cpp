@@ -33,9 +33,9 @@ TableLook jobs_look(const Request& request) {
   look.empty = "No job meets this filter.";
   look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
     if (column.field == "attempts") return {job.text("attempts"), " of ", job.text("max_attempts")};
-    // Ready stands for both in the database: an operator asks which of them waits for a worker.
-    const bool is_ready = column.field == "state" && job.text("state") == "ready";
-    if (is_ready) return state(job.text("is_later") == "t" ? "scheduled" : "due");
+    // Jobs that are due later are shown as scheduled, so the others of this state wait for a
+    // worker.
+    if (column.field == "shown_state" && job.text("shown_state") == "ready") return state("due");
     if (column.field != "last_error" || job.is_null("last_error")) return {};
     return element("span", {{"title", job.text("last_error")}},
                    telling_line(job.text("last_error")));
@@ -264,7 +264,8 @@ Response job_page(const Request& request) {
   const JobPage job = read_job_page(request.database(), id);
   const auto row = job.job[0];
   const std::string& task = row.text("identifier");
-  const Markup title{link(Url("/task").with("name", task), task), " ", state(row.text("shown_state"))};
+  const Markup title{link(Url("/task").with("name", task), task), " ",
+                     state(row.text("shown_state"))};
   Markup content = page_heading(
       title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
       {"Job ", id, " · ", link(Url("/jobs").with("task", task), "all jobs of this task")});
