@@ -3,9 +3,10 @@ package Lint::Pages;
 # How long pages may be, and the examples that they show.
 use strict;
 use warnings;
+use Lint::Text qw(plain words_of);
 use Lint::Tree qw(found slurp files);
 
-use constant { MAX_VERSION_LINES => 40, MAX_EXAMPLE_LINES => 20 };
+use constant { MAX_ITEM_WORDS => 25, MAX_EXAMPLE_LINES => 20 };
 
 my %max_lines = ('README.md' => 150, 'extension/README.md' => 130);
 
@@ -18,20 +19,20 @@ sub check_lengths {
     return;
 }
 
-# The older versions stay as they were released.
+# The newest version: an item says one thing, so that a reader finds the items of a concern. The older
+# versions stay as they were released.
 sub check_changelog {
-    my ($start, $end, $number);
+    my ($is_newest, $number);
     for (slurp('CHANGELOG.md')) {
         $number++;
-        last if /^## / && defined $start;
-        $start //= $number if /^## /;
-        $end = $number if defined $start && /\S/;
+        last if /^## / && $is_newest;
+        $is_newest ||= /^## /;
+        next if !$is_newest;
+        my ($item) = /^- (.*)/ or next;
+        my $words = words_of(plain($item));
+        found("CHANGELOG.md:$number", "$words words, more than " . MAX_ITEM_WORDS
+              . '; say what users notice, one thing an item') if $words > MAX_ITEM_WORDS;
     }
-    return if !defined $start;
-    my $lines = $end - $start + 1;
-    found("CHANGELOG.md:$start", "$lines lines of the newest version, more than "
-          . MAX_VERSION_LINES . '; say what users notice, verb first')
-      if $lines > MAX_VERSION_LINES;
     return;
 }
 

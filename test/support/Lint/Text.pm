@@ -6,7 +6,7 @@ use warnings;
 use Exporter qw(import);
 use Lint::Tree qw(slurp);
 
-our @EXPORT_OK = qw(paragraphs_of sentences_of words_of text_of);
+our @EXPORT_OK = qw(paragraphs_of sentences_of words_of text_of plain);
 
 # What is shorter is a label, as most cells of tables are.
 use constant { MIN_SENTENCE_WORDS => 5 };
