@@ -19,8 +19,8 @@ sub check_lengths {
     return;
 }
 
-# The newest version: an item says one thing, so that a reader finds the items of a concern. The older
-# versions stay as they were released.
+# An item of the newest version says one thing, so that a reader finds what concerns an update. The
+# older versions stay as they were released.
 sub check_changelog {
     my ($is_newest, $number);
     for (slurp('CHANGELOG.md')) {
