@@ -28,12 +28,13 @@ sub _make_tokens {
 }
 
 # `tokens`: role by name, or `file`: that of another server. `port`: else a free one. `options`: of
-# the command line. Returns a hash: url, port, file, program, and the secret of each token by its
-# name.
+# the command line. `database`: else postgres. Returns a hash: url, port, file, program, and the
+# secret of each token by its name.
 sub start_serve {
     my ($node, %options) = @_;
     my $port = $options{port} // PostgreSQL::Test::Cluster::get_free_port();
-    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname='
+      . ($options{database} // 'postgres');
     my %serve = (url => "http://127.0.0.1:$port", port => $port, secret => {},
         file => $options{file});
     if (my $roles = $options{tokens}) {
