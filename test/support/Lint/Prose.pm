@@ -9,9 +9,25 @@ use Lint::Tree qw(found detail slurp files);
 
 use constant { MAX_PERSONS => 1, MAX_SENTENCE_P90 => 30, SHOWN_SENTENCES => 5 };
 
+# Referents per 1,000 words: the goal of a folder that prose.budget does not name, and how far below
+# its line a folder may be before the line has to follow.
+use constant { COMMENT_GOAL => 25, PAGE_GOAL => 35, SLACK => 3, FEWEST_WORDS => 200 };
+use constant BUDGETS => 'test/support/prose.budget';
+
 my $person = qr/\b(?:
     (?:some|any|every)(?:body|one) | nobody | no\ one | who(?:so)?ever | whom(?:ever)? | others
   | he | him | his | himself )\b(?!-)/xi;
+
+# Words that stand for a thing which the reader has to find. "so that" and the relative "that"
+# stand for nothing.
+my $referent = qr/\b(?:
+    (?: it | its | they | them | their | theirs | those | these | ones | what | whatever | such )
+  | (?<!so\ ) (?: that | which ) (?= \s*[,.;:!?)] | \ (?:of|is|was|has|in|at|to|with)\b )
+  | (?<=\b(?:the|new|old)\ )one | (?<=\b(?:this|that|each|next|last)\ )(?<!so\ that\ )one
+  | (?<=\b(?:every|first|other)\ )one
+  | another (?= \s*[,.;:!?)] | \ (?:of|that|is|has|one)\b )
+  )\b(?!-)/xi;
+my $first_referent = qr/^\W*(that|which)\b/i;
 
 my %area = (
     extension => qr{^extension/.*\.[ch]pp$},
@@ -34,6 +50,67 @@ sub persons_in {
         }
     }
     return ($words, @persons);
+}
+
+# Words, and the words among them that stand for a thing.
+sub referents_in {
+    my (@files) = @_;
+    my ($words, $referents) = (0, 0);
+    for my $text (map { text_of($_) } map { paragraphs_of($_) } @files) {
+        $text =~ s/(`+).*?\1/CODE/g;
+        $words += words_of($text);
+        $referents++ while $text =~ /$referent/g;
+        for (split /[.!?]["')\]*]*\s+(?=[^a-z\s])/, $text) {
+            $referents++ if /$first_referent/ && !/^\W*$referent/;
+        }
+    }
+    return ($words, $referents);
+}
+
+# The folders whose prose is measured, with their files; the pages of a folder stand apart.
+sub folders {
+    my %files_of;
+    for my $file (map { files_of($_) } sort keys %area) {
+        my ($folder) = $file =~ m{^(.*/)};
+        push @{ $files_of{ ($folder // '') . ($file =~ /\.md$/ ? '*.md' : '') } }, $file;
+    }
+    return %files_of;
+}
+
+sub budgets {
+    return map { /^(\S+) (\d+)$/ ? ($1 => $2) : () } -f BUDGETS ? slurp(BUDGETS) : ();
+}
+
+# What a folder has beyond its line is new; a line that a folder has left behind is lowered.
+sub check_referents {
+    my %files_of = folders();
+    my %budget = budgets();
+    found(BUDGETS, "there is no prose in $_; take its line out")
+      for grep { !$files_of{$_} } sort keys %budget;
+    for my $folder (sort keys %files_of) {
+        my @files = @{ $files_of{$folder} };
+        my ($words, $referents) = referents_in(@files);
+        next if $words < FEWEST_WORDS;
+        my $goal = $folder =~ /\.md$/ ? PAGE_GOAL : COMMENT_GOAL;
+        my $budget = $budget{$folder} // $goal;
+        my $now = $referents * 1000 / $words;
+        if ($now > $budget) {
+            found($folder, sprintf('%.1f words of 1,000 stand for a thing (it, that, which, what '
+                  . '…), the budget is %d; name the thing', $now, $budget));
+            detail($folder, $_) for most_referents(@files);
+        }
+        elsif ($budget > $goal && $now < $budget - SLACK) {
+            found(BUDGETS, sprintf('%s is at %.1f by now; lower its line', $folder, $now));
+        }
+    }
+    return;
+}
+
+# The files of a folder in which most is to be gained.
+sub most_referents {
+    my @counts = sort { $b->[1] <=> $a->[1] } map { [$_, (referents_in($_))[1]] } @_;
+    splice @counts, SHOWN_SENTENCES if @counts > SHOWN_SENTENCES;
+    return map { "$_->[1] in $_->[0]" } @counts;
 }
 
 sub files_of {
@@ -107,8 +184,8 @@ sub beginning_of {
 
 # lint --prose: what the checks measure, whether within the budget or not.
 sub report {
-    my $row = "%-28s %6s %7s %8s %9s %9s %7s %4s %4s\n";
-    my @columns = qw(words persons per_1000 sentences median p90 max);
+    my $row = "%-28s %6s %7s %8s %9s %9s %9s %7s %4s %4s\n";
+    my @columns = qw(words persons per_1000 referents sentences median p90 max);
     printf $row, 'area', 'files', @columns;
     printf $row, $_, measures(files_of($_)) for sort keys %area;
     printf "\n$row", 'page', 'lines', @columns;
@@ -123,7 +200,9 @@ sub measures {
     my (@in) = @_;
     my ($words, @persons) = persons_in(@in);
     my @sentences = sentences_in(@in);
-    return (scalar @in, $words, scalar @persons, sprintf('%.1f', @persons * 1000 / ($words || 1)),
+    my (undef, $referents) = referents_in(@in);
+    return (scalar @in, $words, scalar @persons,
+        map({ sprintf '%.1f', $_ * 1000 / ($words || 1) } scalar @persons, $referents),
         scalar @sentences, map { quantile($_, @sentences) } 0.5, 0.9, 1);
 }
 
