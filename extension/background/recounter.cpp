@@ -105,6 +105,8 @@ extern "C" PGDLLEXPORT void pulse_recounter_main(Datum database);
 
 void pulse_recounter_main(Datum database) {
   pulse::start_background_process();
+  // As for ANALYZE: the table's statistics tell the sequential scans of queries.
+  SetConfigOption("track_counts", "off", PGC_SUSET, PGC_S_OVERRIDE);
   BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid,
                                             BGWORKER_BYPASS_ALLOWCONN);
   // One process of the server recounts at a time.
