@@ -139,8 +139,6 @@ CREATE OR REPLACE VIEW pulse_internal.first_ready AS
 COMMENT ON VIEW pulse_internal.first_ready IS
   'The first ready job of each priority of each task.';
 
--- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
--- task, so of those it looks at the ones that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.served_tasks(
     OUT served text[], OUT serves_all boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -155,6 +153,8 @@ COMMENT ON FUNCTION pulse_internal.served_tasks() IS
   'Returns which tasks living workers serve that neither drain nor stop, and whether one of these '
   'serves every task.';
 
+-- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
+-- task, so the function looks at the parked jobs that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
