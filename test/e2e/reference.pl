@@ -68,6 +68,7 @@ my @pages = (
     [ '/tasks', qr/nobody/ ],
     [ '/task?name=mail', qr/mail/ ],
     [ '/workers', qr/bob/ ],
+    [ '/workers/{ann}', qr/ann/ ],
     [ '/schedules', qr/hourly/ ],
     [ '/schedule?name=hourly', qr/hourly/ ],
     [ '/flows', qr/a flow/ ],
@@ -91,7 +92,7 @@ my @questions = (
     [ operator => '/operations/new?action=retry&id={failed}', qr/Retry/ ],
     [ operator => '/operations/{operation}/undo', qr/Undo/ ]);
 my @streams = map { "/live$_" } qw(/overview /running /queues /queue?name=post/north /tasks
-  /task?name=mail /workers /jobs/{running} /flows/{flow});
+  /task?name=mail /workers /workers/{ann} /jobs/{running} /flows/{flow});
 
 # How addresses are called that name what was made, for comparison with those of the sources.
 sub route_of {
