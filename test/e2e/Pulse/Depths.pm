@@ -59,28 +59,6 @@ sub differences {
          ORDER BY kind, name LIMIT 5});
 }
 
-# Stops the recount of a large table that follows a start, while it reads the table; returns its
-# process, or nothing where the recount ended before.
-sub stop_recount {
-    my ($self) = @_;
-    my $node = $self->{node};
-    value($node, q{CREATE OR REPLACE FUNCTION counting_process() RETURNS int LANGUAGE plpgsql AS $$
-        DECLARE
-          until timestamptz := clock_timestamp() + interval '60 s';
-          found int;
-        BEGIN
-          PERFORM FROM pulse_internal.depths();
-          WHILE found IS NULL AND clock_timestamp() < until LOOP
-            PERFORM pg_stat_clear_snapshot();
-            SELECT a.pid INTO found FROM pg_stat_activity AS a
-             WHERE a.query = 'counts the jobs of pulse.job';
-          END LOOP;
-          RETURN found;
-        END $$});
-    my $process = Pulse::Session->new($node)->query('SELECT counting_process()');
-    return $process ne '' && kill(STOP => $process) ? $process : undef;
-}
-
 # Sessions add, claim, end and move jobs for so many seconds beside the recount of a large table,
 # the first one after a start, so that no pause precedes it. Beside many names a recount holds its
 # lock for long enough that commits wait for it.
