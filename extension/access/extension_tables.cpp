@@ -6,7 +6,7 @@ namespace pulse {
 namespace {
 
 constexpr char kTables[] =
-    "SELECT e.oid, e.extowner, c.oid FROM pg_extension AS e"
+    "SELECT e.oid, e.extowner, c.oid, e.xmin FROM pg_extension AS e"
     " JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid"
     " AND d.classid = 'pg_class'::regclass"
     " JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'r' WHERE e.extname = 'pg_pulse'";
@@ -14,6 +14,12 @@ constexpr char kTables[] =
 Oid oid_in(uint64 row, int column) {
   bool isnull;
   return DatumGetObjectId(
+      SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull));
+}
+
+TransactionId xmin_in(uint64 row, int column) {
+  bool isnull;
+  return DatumGetTransactionId(
       SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull));
 }
 
@@ -28,10 +34,15 @@ ExtensionTables find_extension_tables() {
       tables.extension = oid_in(row, 1);
       tables.owner = oid_in(row, 2);
       tables.table[tables.count++] = oid_in(row, 3);
+      tables.changed_by = xmin_in(row, 4);
     }
     SPI_finish();
   });
   return tables;
+}
+
+bool is_same_extension(const ExtensionTables& a, const ExtensionTables& b) {
+  return a.extension == b.extension && a.changed_by == b.changed_by;
 }
 
 }  // namespace pulse

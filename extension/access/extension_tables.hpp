@@ -8,7 +8,8 @@ namespace pulse {
 constexpr int kMaxTables = 64;
 
 struct ExtensionTables {
-  Oid extension;  // InvalidOid: not installed
+  Oid extension;             // InvalidOid: not installed
+  TransactionId changed_by;  // xmin of its row in pg_extension: another after each update
   Oid owner;
   int count;
   Oid table[kMaxTables];
@@ -16,5 +17,8 @@ struct ExtensionTables {
 
 // Needs a transaction.
 ExtensionTables find_extension_tables();
+
+// True when neither ALTER EXTENSION UPDATE nor DROP EXTENSION came between the two findings.
+bool is_same_extension(const ExtensionTables& a, const ExtensionTables& b);
 
 }  // namespace pulse

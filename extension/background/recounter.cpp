@@ -87,7 +87,9 @@ void recount() {
   Oid table = catalog()->job;
   if (database_is_wanted(MyDatabaseId) || !ConditionalLockRelationOid(table, AccessShareLock))
     return;
-  Relation job = table_open(table, NoLock);
+  // Null when the extension was dropped before the lock was taken.
+  Relation job = try_relation_open(table, NoLock);
+  if (!job) return;
   if (Snapshot snapshot = begin_recount()) {
     pgstat_report_activity(STATE_RUNNING, "counts the jobs of pulse.job");
     PushActiveSnapshot(snapshot);
