@@ -65,6 +65,8 @@ void keep_snapshot(DatabaseDepths* database, int set, Snapshot snapshot) {
   FullTransactionId next = ReadNextFullTransactionId();
   uint32 since = XidFromFullTransactionId(next) - snapshot->xmax;
   database->snapshots[set] = {U64FromFullTransactionId(next) - since, snapshot->xcnt};
+  // Without such transactions xip is null, which memcpy must not be given.
+  if (snapshot->xcnt == 0) return;
   memcpy(in_progress_of(database, set), snapshot->xip, sizeof(TransactionId) * snapshot->xcnt);
 }
 
