@@ -16,7 +16,7 @@ OBJECT_FOLDERS = $(sort $(patsubst %/,$(CURDIR)/%,$(dir $(OBJS))))
 HPP        = $(wildcard $(SRC)/extension/*.hpp $(SRC)/extension/*/*.hpp)
 DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
-UPGRADE_BEGIN = $(addprefix $(SRC)/sql/,upgrade/begin.sql upgrade/row_types.sql library.sql upgrade/locks.sql)
+UPGRADE_BEGIN = $(addprefix $(SRC)/sql/,upgrade/begin.sql upgrade/row_types.sql structure/library.sql upgrade/locks.sql)
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
@@ -27,33 +27,46 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. Tables with a part of
 # their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
-SQL_STRUCTURE  = preamble library types tables $(SQL_NEW_TABLES)
-SQL_NEW_TABLES = flow_tables operation_tables counter_tables depth_tables key_tables id_tables idempotency_tables
+SQL_STRUCTURE  = structure/preamble structure/library structure/types structure/tables
+SQL_STRUCTURE += $(SQL_NEW_TABLES)
+SQL_NEW_TABLES = structure/flow_tables structure/operation_tables structure/counter_tables
+SQL_NEW_TABLES += structure/depth_tables structure/key_tables structure/id_tables
+SQL_NEW_TABLES += structure/idempotency_tables
 # Foundations
-SQL_FUNCTIONS  = table_comments settings clock ids installation
+SQL_FUNCTIONS  = structure/table_comments structure/settings structure/clock structure/ids
+SQL_FUNCTIONS += structure/installation
 # Tasks and queues
-SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair pause queue
+SQL_FUNCTIONS += job/task queue/promote flow/wait_for_parents flow/resolve_waits queue/level
+SQL_FUNCTIONS += queue/rate queue/strict queue/fair queue/pause queue/set_queue
 # Producers
-SQL_FUNCTIONS += producer key add add_once cancel
+SQL_FUNCTIONS += job/producer job/key job/add job/add_once job/cancel
 # Callers
-SQL_FUNCTIONS += results
+SQL_FUNCTIONS += job/results
 # Jobs after jobs
-SQL_FUNCTIONS += add_after flow_order flow
+SQL_FUNCTIONS += flow/add_after flow/order flow/add_flow
 # Workers
-SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
+SQL_FUNCTIONS += worker/register worker/claim worker/in_place_claim worker/heartbeat worker/progress
+SQL_FUNCTIONS += worker/wait worker/attempt worker/finish worker/fence worker/handler
 # Recovery
-SQL_FUNCTIONS += recovery_tables lost returned expire undecided recover after_recovery sweep host_check
+SQL_FUNCTIONS += recovery/tables recovery/lost recovery/returned recovery/expire recovery/undecided
+SQL_FUNCTIONS += recovery/recover recovery/after_recovery recovery/sweep recovery/host_check
 # Schedules
-SQL_FUNCTIONS += scheduled_job settle schedule_rule schedule crontab
+SQL_FUNCTIONS += schedule/job schedule/settle schedule/rule schedule/schedule schedule/crontab
 # Operators
-SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
+SQL_FUNCTIONS += operator/retry operator/change_jobs operator/worker_control operator/prune
+SQL_FUNCTIONS += recovery/tick operator/cron operator/graphile
 # Monitoring
-SQL_FUNCTIONS += depths stats fleet views ended promotion parked queue_status explain explain_job explain_task
-SQL_FUNCTIONS += verify counters uncounted overview list list_flows
+SQL_FUNCTIONS += monitor/depths monitor/stats monitor/fleet monitor/views monitor/ended
+SQL_FUNCTIONS += explain/promotion explain/parked monitor/queue_status explain/explain explain/job
+SQL_FUNCTIONS += explain/task
+SQL_FUNCTIONS += monitor/verify monitor/counters monitor/uncounted monitor/overview monitor/list
+SQL_FUNCTIONS += monitor/list_flows
 # Operations on many jobs
-SQL_FUNCTIONS += operation operation_step operation_undo operation_run
+SQL_FUNCTIONS += operator/operation operator/operation_step operator/operation_undo
+SQL_FUNCTIONS += operator/operation_run
 # Guards
-SQL_FUNCTIONS += roles role_findings horizon_findings server_findings waiting_findings doctor drop_guard grants
+SQL_FUNCTIONS += guard/roles guard/role_findings guard/horizon_findings guard/server_findings
+SQL_FUNCTIONS += guard/waiting_findings guard/doctor guard/drop_guard guard/grants
 
 # What begins the extensions over pg_pulse.
 SQL_COMPANION = companion
@@ -102,7 +115,8 @@ COMPANION = $(SQL_COMPANION:%=$(SRC)/sql/%.sql)
 TAP_PARTS = $(COMPANION) $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
 GRAPHILE_PARTS = $(COMPANION) $(SQL_GRAPHILE:%=$(SRC)/sql/graphile/%.sql)
 PARTS     = $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(GRAPHILE_PARTS)
-UNLISTED  = $(filter-out $(PARTS),$(wildcard $(addprefix $(SRC)/sql/,*.sql tap/*.sql graphile/*.sql)))
+UNLISTED  = $(filter-out $(PARTS) $(SRC)/sql/releases/% $(SRC)/sql/upgrade/%,\
+  $(wildcard $(addprefix $(SRC)/sql/,*.sql */*.sql)))
 $(DATA_built): $(PARTS) $(UNLISTED) $(SRC)/Makefile $(SRC)/extension/$(EXT).control
 $(INSTALL_SQL): $(SRC)/sql/assemble.awk
 	$(if $(UNLISTED),$(error no list of SQL parts in the Makefile names $(UNLISTED)))

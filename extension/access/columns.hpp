@@ -1,4 +1,5 @@
-// Columns of the extension's tables by number. sql/tables.sql and this file change together.
+// Columns of the extension's tables by number. sql/structure/tables.sql and this file change
+// together.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -1,4 +1,4 @@
-// Locks of whole tables that are tried: a sweep waits for no table (sql/recovery_tables.sql). And
+// Locks of whole tables that are tried: a sweep waits for no table (sql/recovery/tables.sql). And
 // the lock of a schema, for the import from Graphile Worker.
 #pragma once
 

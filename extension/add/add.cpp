@@ -1,4 +1,4 @@
-// Adding: adds one job, many jobs, and the jobs of a flow. sql/add.sql handles keys.
+// Adding: adds one job, many jobs, and the jobs of a flow. sql/job/add.sql handles keys.
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "job/new_job.hpp"

@@ -1,5 +1,5 @@
-// Adding: an add that a client may repeat. sql/add_once.sql decides about keys. The functions for
-// keys act as the owner of the extension, all other code as the caller.
+// Adding: an add that a client may repeat. sql/job/add_once.sql decides about keys. The functions
+// for keys act as the owner of the extension, all other code as the caller.
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "server/call_checks.hpp"

@@ -227,7 +227,7 @@ void remove_from_batches(InPlaceEnd* ends, int count) {
 
 }  // namespace pulse
 
-// pulse_internal.running_ids(worker_id, max_count): see sql/in_place_claim.sql.
+// pulse_internal.running_ids(worker_id, max_count): see sql/worker/in_place_claim.sql.
 PULSE_FUNCTION(pulse_running_ids) {
   int64 worker_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
   const int64* only = PG_ARGISNULL(0) ? nullptr : &worker_id;

@@ -1,4 +1,4 @@
-// The counters as SQL sees them: see sql/counters.sql.
+// The counters as SQL sees them: see sql/monitor/counters.sql.
 #include "counters/counters.hpp"
 #include "counters/noted_attempts.hpp"
 #include "server/advisory_lock.hpp"
@@ -102,7 +102,7 @@ PULSE_FUNCTION(pulse_counted) {
 
 PULSE_FUNCTION(pulse_has_counters) { PG_RETURN_BOOL(pulse::has_counters()); }
 
-// pulse_internal.begin_adding(): see sql/counters.sql.
+// pulse_internal.begin_adding(): see sql/monitor/counters.sql.
 PULSE_FUNCTION(pulse_begin_adding) {
   int64 minute = pulse::minute_to_add();
   if (minute == 0) PG_RETURN_NULL();

@@ -1,4 +1,5 @@
-// The depths as SQL sees them, and the triggers that note what statements write: sql/depths.sql.
+// The depths as SQL sees them, and the triggers that note what statements write:
+// sql/monitor/depths.sql.
 #include "access/catalog.hpp"
 #include "counters/noted_depths.hpp"
 #include "server/compat.hpp"

@@ -1,4 +1,4 @@
-// What the next promotion of a queue would do, told without locks: see sql/promotion.sql.
+// What the next promotion of a queue would do, told without locks: see sql/explain/promotion.sql.
 #include "queue/parked_jobs.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/values.hpp"

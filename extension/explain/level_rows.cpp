@@ -1,4 +1,4 @@
-// Levels of queues as SQL sees them, in the snapshot of its statement: see sql/level.sql.
+// Levels of queues as SQL sees them, in the snapshot of its statement: see sql/queue/level.sql.
 #include "access/catalog.hpp"
 #include "queue/levels.hpp"
 #include "server/values.hpp"

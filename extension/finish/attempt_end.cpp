@@ -167,7 +167,8 @@ bool try_lock_pauses(TupleTableSlot* row, const Decision& decision) {
          try_lock_table(catalog()->queue_pause, RowExclusiveLock);
 }
 
-// Pauses a strict queue whose job dies, if the queue's settings ask for the pause: sql/strict.sql.
+// Pauses a strict queue whose job dies, if the queue's settings ask for the pause:
+// sql/queue/strict.sql.
 void note_death(TupleTableSlot* row, int64 job_id, const Decision& decision) {
   static SavedPlan query = {
       "SELECT pulse_internal.note_death($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};

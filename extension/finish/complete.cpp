@@ -1,6 +1,6 @@
-// pulse.complete and pulse.complete_many: see sql/finish.sql for the contract of both. A completion
-// wins over a cancellation and over a superseded key. The completion deletes the row, and records
-// the job if the job's task or a setting keeps completed jobs.
+// pulse.complete and pulse.complete_many: see sql/worker/finish.sql for the contract of both. A
+// completion wins over a cancellation and over a superseded key. The completion deletes the row,
+// and records the job if the job's task or a setting keeps completed jobs.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"

@@ -1,4 +1,4 @@
-// pulse_internal.end_attempts() ends attempts for SQL functions; see sql/attempt.sql.
+// pulse_internal.end_attempts() ends attempts for SQL functions; see sql/worker/attempt.sql.
 #include "server/postgres.hpp"
 
 #include "finish/attempt_end.hpp"

@@ -1,4 +1,5 @@
-// pulse.fail, fail_many, fail_late, release and snooze: see sql/finish.sql for the contracts.
+// pulse.fail, fail_many, fail_late, release and snooze: see sql/worker/finish.sql for the
+// contracts.
 #include "server/postgres.hpp"
 
 #include "access/local_settings.hpp"

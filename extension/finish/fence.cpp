@@ -124,7 +124,7 @@ void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent) {
 
 }  // namespace pulse
 
-// pulse.fence(job_id, token): see sql/fence.sql for the contract.
+// pulse.fence(job_id, token): see sql/worker/fence.sql for the contract.
 PULSE_FUNCTION(pulse_fence) {
   using pulse::Fence;
   PreventCommandIfReadOnly("fence");

@@ -1,5 +1,5 @@
-// pulse.call_handler(job): runs a function of the database as a task. See sql/handler.sql for the
-// contract.
+// pulse.call_handler(job): runs a function of the database as a task. See sql/worker/handler.sql
+// for the contract.
 //
 // A role that sets handlers must not gain the rights of a worker's role. The server confines a
 // SECURITY DEFINER function only while the function runs. The function's deferred triggers, its

@@ -113,7 +113,7 @@ void add_parent(Entry* entry, TupleTableSlot* row) {
   entry->add(value_of(row, kJobId));
 }
 
-// The columns of each index, in the order of sql/tables.sql.
+// The columns of each index, in the order of sql/structure/tables.sql.
 void make_entry(Entry* entry, int which, TupleTableSlot* row) {
   entry->count = 0;
   switch (which) {

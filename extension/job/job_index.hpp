@@ -1,9 +1,9 @@
 // Index entries of pulse.job. C code makes them without planner and executor, which would cost
 // several times as much as the entries themselves.
 //
-// sql/tables.sql defines which indexes have an entry of a job, by two generated columns and the
-// predicates of the indexes. job_index.cpp repeats the rule for rows that C code writes directly.
-// test/pgtap/index_lane.sql compares both for every job state.
+// sql/structure/tables.sql defines which indexes have an entry of a job, by two generated columns
+// and the predicates of the indexes. job_index.cpp repeats the rule for rows that C code writes
+// directly. test/pgtap/index_lane.sql compares both for every job state.
 #pragma once
 
 #include "access/catalog.hpp"

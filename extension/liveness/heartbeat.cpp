@@ -1,7 +1,8 @@
 // A beat locks the last version of the worker's row in pulse.heartbeat before the beat reads the
 // status. So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or
 // the beat waits and returns the new status. The beat writes a new version of the row. No planner
-// takes part, because 1,000 idle workers beat all the time; sql/heartbeat.sql answers for jobs.
+// takes part, because 1,000 idle workers beat all the time; sql/worker/heartbeat.sql answers for
+// jobs.
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
@@ -159,7 +160,7 @@ Datum answer(Datum status, Datum revoked) {
 
 Datum no_jobs() { return PointerGetDatum(construct_empty_array(INT8OID)); }
 
-// The answer of a function in sql/heartbeat.sql with the same arguments.
+// The answer of a function in sql/worker/heartbeat.sql with the same arguments.
 Datum sql_answer(const char* name, FunctionCallInfo original) {
   Oid* types;
   int count;
@@ -246,7 +247,7 @@ void beat_beside(int64 worker_id, Condition reason) {
 
 }  // namespace pulse
 
-// pulse.heartbeat(worker_id, job_ids): see sql/heartbeat.sql for the contract.
+// pulse.heartbeat(worker_id, job_ids): see sql/worker/heartbeat.sql for the contract.
 PULSE_FUNCTION(pulse_heartbeat) {
   PreventCommandIfReadOnly("heartbeat");
   pulse::warn_in_block("heartbeat");

@@ -1,5 +1,5 @@
 // Settings and pauses that operators have stored for a level of queues, read from the tables.
-// sql/level.sql reads both once more.
+// sql/queue/level.sql reads both once more.
 #pragma once
 
 #include "queue/rate.hpp"

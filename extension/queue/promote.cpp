@@ -136,7 +136,7 @@ void mark_all_parents(DatabaseState* database) {
 }
 
 // Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
-// in sql/wait_for_parents.sql decides.
+// in sql/flow/wait_for_parents.sql decides.
 void settle_waits(int slot, PromotionBudget* budget) {
   static SavedPlan query = {"SELECT pulse_internal.settle_waits($1)", 1, {INT4OID}, nullptr};
   NullableDatum argument = {Int32GetDatum(slot), false};

@@ -41,7 +41,8 @@ void forget_async_writes() {
 
 }  // namespace pulse
 
-// pulse_internal.begin_async_write() and pulse_internal.end_async_write(): see sql/settings.sql.
+// pulse_internal.begin_async_write() and pulse_internal.end_async_write(): see
+// sql/structure/settings.sql.
 PULSE_FUNCTION(pulse_begin_lazy_write) {
   pulse::begin_async_write();
   PG_RETURN_VOID();

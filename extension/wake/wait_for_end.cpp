@@ -1,4 +1,5 @@
-// CALL pulse.wait_for_end(job_ids, max_wait, any_of, ended): see sql/results.sql for the contract.
+// CALL pulse.wait_for_end(job_ids, max_wait, any_of, ended): see sql/job/results.sql for the
+// contract.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"

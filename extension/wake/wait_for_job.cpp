@@ -270,7 +270,7 @@ PULSE_FUNCTION(pulse_offer_sweep) {
   PG_RETURN_BOOL(true);
 }
 
-// CALL pulse.wait_for_job(worker_id, max_wait): see sql/wait.sql for the contract.
+// CALL pulse.wait_for_job(worker_id, max_wait): see sql/worker/wait.sql for the contract.
 PULSE_FUNCTION(pulse_wait_for_job) {
   pulse::require_no_transaction_block(fcinfo, "wait_for_job");
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))

@@ -1,4 +1,4 @@
--- sql/add.sql: producers add, replace and remove jobs in their own transaction.
+-- sql/job/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
 SELECT plan(87);
 

@@ -1,5 +1,5 @@
--- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
--- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
+-- sql/flow/add_after.sql and sql/flow/wait_for_parents.sql: a job starts only after all that it
+-- waits for have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
 SELECT plan(90);
 

@@ -1,4 +1,4 @@
--- sql/cancel.sql: looking at one job and cancelling it.
+-- sql/job/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
 SELECT plan(63);
 

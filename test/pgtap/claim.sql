@@ -1,5 +1,5 @@
--- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
--- held.
+-- sql/worker/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats
+-- what is held.
 \ir support/setup.psql
 SELECT plan(88);
 

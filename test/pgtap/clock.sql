@@ -1,5 +1,5 @@
--- sql/clock.sql: the wall clock, and the liveness clock that no outage and no step can advance by
--- more than a sweep interval and a quarter.
+-- sql/structure/clock.sql: the wall clock, and the liveness clock that no outage and no step can
+-- advance by more than a sweep interval and a quarter.
 \ir support/setup.psql
 SELECT plan(27);
 

@@ -1,5 +1,5 @@
--- sql/counters.sql: what became of attempts per task and per queue, as the tables keep it. What the
--- server counts when a transaction commits is in test/e2e/counters.pl.
+-- sql/monitor/counters.sql: what became of attempts per task and per queue, as the tables keep it.
+-- What the server counts when a transaction commits is in test/e2e/counters.pl.
 \ir support/setup.psql
 SELECT plan(64);
 

@@ -1,4 +1,4 @@
--- sql/cron.sql: the text that makes pg_cron call run_tick().
+-- sql/operator/cron.sql: the text that makes pg_cron call run_tick().
 \ir support/setup.psql
 SELECT plan(19);
 

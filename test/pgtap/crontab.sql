@@ -1,4 +1,4 @@
--- sql/crontab.sql: schedules that a file of pulse-worker names.
+-- sql/schedule/crontab.sql: schedules that a file of pulse-worker names.
 \ir support/setup.psql
 SELECT plan(49);
 

@@ -1,5 +1,5 @@
--- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
--- test/e2e/doctor.pl plants the rest.
+-- sql/guard/doctor.sql: each trouble that a transaction can plant is found, and is gone with its
+-- cause. test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
 SELECT plan(77);
 

@@ -1,4 +1,5 @@
--- sql/drop_guard.sql: DROP EXTENSION fails while there are live jobs, unless a setting allows it.
+-- sql/guard/drop_guard.sql: DROP EXTENSION fails while there are live jobs, unless a setting allows
+-- it.
 \ir support/setup.psql
 SELECT plan(13);
 

@@ -1,4 +1,4 @@
--- sql/ended.sql: single jobs as observers see them, and the deletion of finished ones.
+-- sql/monitor/ended.sql: single jobs as observers see them, and the deletion of finished ones.
 \ir support/setup.psql
 SELECT plan(25);
 

@@ -1,5 +1,5 @@
--- sql/expire.sql: a job that no claim takes by its start_by is handed out by none, and ends as
--- expired at the next sweep.
+-- sql/recovery/expire.sql: a job that no claim takes by its start_by is handed out by none, and
+-- ends as expired at the next sweep.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SELECT plan(43);

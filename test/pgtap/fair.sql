@@ -1,5 +1,6 @@
--- sql/fair.sql, sql/queue.sql: the members of a fair level start jobs in turn. Turns need shared
--- memory of a server that preloads the library; what is said here of their order holds there.
+-- sql/queue/fair.sql, sql/queue/set_queue.sql: the members of a fair level start jobs in turn.
+-- Turns need shared memory of a server that preloads the library; what is said here of their order
+-- holds there.
 \ir support/setup.psql
 SELECT plan(24);
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS preloaded \gset

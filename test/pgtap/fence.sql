@@ -1,6 +1,6 @@
--- sql/fence.sql: a transaction of a lost claim fails at its end (P10). PREPARE TRANSACTION checks
--- what COMMIT does and can be rolled back, so nothing of this stays; where it is switched off it is
--- refused with 55000, after the fences were looked at.
+-- sql/worker/fence.sql: a transaction of a lost claim fails at its end (P10). PREPARE TRANSACTION
+-- checks what COMMIT does and can be rolled back, so nothing of this stays; where it is switched
+-- off it is refused with 55000, after the fences were looked at.
 \set QUIET on
 \set VERBOSITY sqlstate
 \set ON_ERROR_STOP off

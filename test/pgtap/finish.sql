@@ -1,4 +1,5 @@
--- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
+-- sql/worker/finish.sql: how a claim ends. Every call carries the token; a stale one changes
+-- nothing.
 \ir support/setup.psql
 SELECT plan(116);
 

@@ -1,5 +1,5 @@
--- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
--- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
+-- sql/flow/add_flow.sql and sql/flow/order.sql: add_flow adds all jobs or none, in an order that
+-- its waits allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
 SELECT plan(65);
 

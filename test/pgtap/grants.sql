@@ -1,5 +1,5 @@
--- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
--- roles.sql has the grid of who may do what.
+-- sql/guard/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it
+-- says. roles.sql has the grid of who may do what.
 \ir support/setup.psql
 SELECT plan(26);
 

@@ -1,5 +1,5 @@
--- sql/graphile.sql: what import_graphile_worker refuses, takes and leaves. The jobs of a real
--- release are moved by test/e2e/graphile_import.pl.
+-- sql/operator/graphile.sql: what import_graphile_worker refuses, takes and leaves. The jobs of a
+-- real release are moved by test/e2e/graphile_import.pl.
 \ir support/setup.psql
 SELECT plan(24);
 

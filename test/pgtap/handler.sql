@@ -1,4 +1,5 @@
--- sql/handler.sql: tasks that are functions of the database, run and completed in one transaction.
+-- sql/worker/handler.sql: tasks that are functions of the database, run and completed in one
+-- transaction.
 \ir support/setup.psql
 SELECT plan(43);
 

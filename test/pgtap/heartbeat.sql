@@ -1,4 +1,5 @@
--- sql/heartbeat.sql: a beat keeps the worker alive, tells the verdict, and settles lost replies.
+-- sql/worker/heartbeat.sql: a beat keeps the worker alive, tells the verdict, and settles lost
+-- replies.
 \ir support/setup.psql
 SELECT plan(47);
 

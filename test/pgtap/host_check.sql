@@ -1,5 +1,6 @@
--- sql/host_check.sql: which workers of the same machine may be judged, and by which signs. Tests of
--- the worker cover what it then sees (test/worker/host_check_test.cpp, test/e2e/same_host.pl).
+-- sql/recovery/host_check.sql: which workers of the same machine may be judged, and by which signs.
+-- Tests of the worker cover what it then sees (test/worker/host_check_test.cpp,
+-- test/e2e/same_host.pl).
 \ir support/setup.psql
 SELECT plan(34);
 

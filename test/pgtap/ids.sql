@@ -1,5 +1,5 @@
--- sql/ids.sql: an id names one job for ever. The first id of a timeline or server leaps, the gap is
--- written down, and each call refuses an id of the gap that no table has.
+-- sql/structure/ids.sql: an id names one job for ever. The first id of a timeline or server leaps,
+-- the gap is written down, and each call refuses an id of the gap that no table has.
 \ir support/setup.psql
 SELECT plan(56);
 

@@ -1,5 +1,6 @@
--- extension/claim/in_place_claim.cpp, sql/in_place_claim.sql: claims in place. Without preloading
--- the library, the index has every claim at once; all else that this file says holds as well.
+-- extension/claim/in_place_claim.cpp, sql/worker/in_place_claim.sql: claims in place. Without
+-- preloading the library, the index has every claim at once; all else that this file says holds as
+-- well.
 \ir support/setup.psql
 SELECT plan(72);
 

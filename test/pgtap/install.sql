@@ -1,4 +1,5 @@
--- sql/preamble.sql: what CREATE EXTENSION takes for granted about the schema, and what it does not.
+-- sql/structure/preamble.sql: what CREATE EXTENSION takes for granted about the schema, and what it
+-- does not.
 \ir support/setup.psql
 SELECT plan(16);
 

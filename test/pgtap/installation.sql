@@ -1,5 +1,5 @@
--- sql/installation.sql: which installation this is. A copy hands out no job before it is adopted,
--- and no token or worker id is made twice.
+-- sql/structure/installation.sql: which installation this is. A copy hands out no job before it is
+-- adopted, and no token or worker id is made twice.
 \ir support/setup.psql
 SELECT plan(59);
 

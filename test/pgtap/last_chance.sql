@@ -1,5 +1,6 @@
--- sql/sweep.sql and sql/claim.sql: a crash costs little. A job that was present at all but the last
--- of the worker deaths it may be present at gets its last chance alone, then it is quarantined.
+-- sql/recovery/sweep.sql and sql/worker/claim.sql: a crash costs little. A job that was present at
+-- all but the last of the worker deaths it may be present at gets its last chance alone, then it is
+-- quarantined.
 \ir support/setup.psql
 SELECT plan(44);
 

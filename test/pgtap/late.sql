@@ -1,5 +1,5 @@
--- sql/finish.sql: an attempt that ends at its limit leaves the same records, whether its worker or
--- a sweep comes first.
+-- sql/worker/finish.sql: an attempt that ends at its limit leaves the same records, whether its
+-- worker or a sweep comes first.
 \ir support/setup.psql
 SELECT plan(31);
 

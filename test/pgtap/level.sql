@@ -1,4 +1,5 @@
--- sql/level.sql, sql/queue.sql: queues within queues, and what a level allows to all within it.
+-- sql/queue/level.sql, sql/queue/set_queue.sql: queues within queues, and what a level allows to
+-- all within it.
 \ir support/setup.psql
 SELECT plan(96);
 SELECT given_worker() AS ann \gset

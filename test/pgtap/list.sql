@@ -1,4 +1,4 @@
--- sql/list.sql: jobs and attempts page by page, for roles that look.
+-- sql/monitor/list.sql: jobs and attempts page by page, for roles that look.
 \ir support/setup.psql
 SELECT plan(75);
 

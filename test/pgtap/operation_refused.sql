@@ -1,4 +1,5 @@
--- sql/operation_run.sql: an operation steps over a job whose change raises an error, and counts it.
+-- sql/operator/operation_run.sql: an operation steps over a job whose change raises an error, and
+-- counts it.
 \ir support/setup.psql
 SELECT plan(16);
 SELECT given_worker() AS ann \gset

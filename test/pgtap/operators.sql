@@ -1,4 +1,5 @@
--- sql/operators.sql: Graphile Worker's functions for operators, which touch no running job.
+-- sql/operator/change_jobs.sql: Graphile Worker's functions for operators, which touch no running
+-- job.
 \ir support/setup.psql
 SELECT plan(66);
 

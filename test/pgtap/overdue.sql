@@ -1,4 +1,4 @@
--- sql/sweep.sql: jobs past their own clocks, and how much one sweep does.
+-- sql/recovery/sweep.sql: jobs past their own clocks, and how much one sweep does.
 \ir support/setup.psql
 SELECT plan(57);
 

@@ -1,4 +1,4 @@
--- sql/overview.sql: the state of the whole queue in one row.
+-- sql/monitor/overview.sql: the state of the whole queue in one row.
 \ir support/setup.psql
 SELECT plan(34);
 

@@ -1,4 +1,4 @@
--- sql/pause.sql: a pause changes no setting, whatever holds for the queue.
+-- sql/queue/pause.sql: a pause changes no setting, whatever holds for the queue.
 \ir support/setup.psql
 SELECT plan(36);
 SELECT given_worker() AS ann \gset

@@ -1,4 +1,4 @@
--- sql/progress.sql: a running job says that it gets on.
+-- sql/worker/progress.sql: a running job says that it gets on.
 \ir support/setup.psql
 SELECT plan(32);
 

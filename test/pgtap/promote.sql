@@ -1,4 +1,5 @@
--- sql/promote.sql: a queue's jobs wait parked; only promotion opens them, its lowest due one first.
+-- sql/queue/promote.sql: a queue's jobs wait parked; only promotion opens them, its lowest due one
+-- first.
 \ir support/setup.psql
 SELECT plan(43);
 SELECT given_worker() AS ann \gset

@@ -1,4 +1,4 @@
--- sql/prune.sql: what is past its age is deleted, oldest first, in bounded steps.
+-- sql/operator/prune.sql: what is past its age is deleted, oldest first, in bounded steps.
 \ir support/setup.psql
 SELECT plan(37);
 

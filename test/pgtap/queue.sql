@@ -1,4 +1,4 @@
--- sql/queue.sql: settings of named queues, pausing and resuming them.
+-- sql/queue/set_queue.sql: settings of named queues, pausing and resuming them.
 \ir support/setup.psql
 SELECT plan(57);
 

@@ -1,4 +1,4 @@
--- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
+-- sql/queue/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
 SELECT plan(68);
 SELECT given_worker() AS ann \gset

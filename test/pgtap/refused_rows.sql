@@ -1,5 +1,5 @@
--- sql/attempt.sql, sql/recover.sql: a row whose change raises an error keeps no other from its
--- recovery (P5), its start or its end, and is tried again.
+-- sql/worker/attempt.sql, sql/recovery/recover.sql: a row whose change raises an error keeps no
+-- other from its recovery (P5), its start or its end, and is tried again.
 \ir support/setup.psql
 SELECT plan(50);
 

@@ -1,5 +1,5 @@
--- sql/results.sql: wait_for_end counts the jobs that have ended, and ended tells how those did that
--- are kept. What wakes a wait needs several sessions: see test/isolation.
+-- sql/job/results.sql: wait_for_end counts the jobs that have ended, and ended tells how those did
+-- that are kept. What wakes a wait needs several sessions: see test/isolation.
 \set QUIET on
 \set VERBOSITY sqlstate
 \set ON_ERROR_STOP off

@@ -1,4 +1,4 @@
--- sql/retry.sql: an ended job that is to run again, a running one that is taken back.
+-- sql/operator/retry.sql: an ended job that is to run again, a running one that is taken back.
 \ir support/setup.psql
 SELECT plan(51);
 

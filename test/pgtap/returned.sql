@@ -1,5 +1,5 @@
--- sql/returned.sql and may_still_run in sql/lost.sql: what the end of a session proves, and what
--- becomes of the crashes of a worker that beats again.
+-- sql/recovery/returned.sql and may_still_run in sql/recovery/lost.sql: what the end of a session
+-- proves, and what becomes of the crashes of a worker that beats again.
 \ir support/setup.psql
 SELECT plan(35);
 

@@ -1,4 +1,5 @@
--- sql/schedule.sql, sql/settle.sql: schedules, and the jobs that sweeps add by them.
+-- sql/schedule/schedule.sql, sql/schedule/settle.sql: schedules, and the jobs that sweeps add by
+-- them.
 \ir support/setup.psql
 SELECT plan(131);
 

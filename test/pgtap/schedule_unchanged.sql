@@ -1,5 +1,5 @@
--- sql/schedule.sql, sql/crontab.sql: a rule that is stored is not judged anew, so a call that was
--- taken once is taken again, however far off the next due time is by then.
+-- sql/schedule/schedule.sql, sql/schedule/crontab.sql: a rule that is stored is not judged anew, so
+-- a call that was taken once is taken again, however far off the next due time is by then.
 \ir support/setup.psql
 SELECT plan(10);
 

@@ -1,4 +1,5 @@
--- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
+-- sql/structure/settings.sql: the settings, their defaults and ranges, and the refusals that parts
+-- share.
 \ir support/setup.psql
 SELECT plan(82);
 

@@ -1,4 +1,4 @@
--- sql/stats.sql: depth and age of each task and queue.
+-- sql/monitor/stats.sql: depth and age of each task and queue.
 \ir support/setup.psql
 SELECT plan(33);
 

@@ -1,4 +1,4 @@
--- sql/strict.sql: in a strict queue a claimed job keeps its place until it has ended (P13).
+-- sql/queue/strict.sql: in a strict queue a claimed job keeps its place until it has ended (P13).
 \ir support/setup.psql
 SELECT plan(69);
 SELECT given_worker() AS ann \gset

@@ -1,4 +1,4 @@
--- sql/sweep.sql: the sweep finds the lost and recovers their jobs.
+-- sql/recovery/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
 SELECT plan(82);
 

@@ -1,4 +1,4 @@
--- sql/tables.sql: what is stored, and what a dump takes along.
+-- sql/structure/tables.sql: what is stored, and what a dump takes along.
 \ir support/setup.psql
 SELECT plan(69);
 

@@ -1,4 +1,4 @@
--- sql/task.sql: settings of tasks, and the backoff that follows from them.
+-- sql/job/task.sql: settings of tasks, and the backoff that follows from them.
 \ir support/setup.psql
 SELECT plan(63);
 

@@ -1,4 +1,4 @@
--- sql/task.sql: the queue that a task gives jobs which are added without one.
+-- sql/job/task.sql: the queue that a task gives jobs which are added without one.
 \ir support/setup.psql
 SELECT plan(39);
 

@@ -1,4 +1,4 @@
--- sql/tick.sql: everything periodic in one call.
+-- sql/recovery/tick.sql: everything periodic in one call.
 \ir support/setup.psql
 SELECT plan(39);
 

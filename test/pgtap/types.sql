@@ -1,4 +1,4 @@
--- sql/types.sql: the words of the queue as types.
+-- sql/structure/types.sql: the words of the queue as types.
 \ir support/setup.psql
 SELECT plan(14);
 

@@ -1,5 +1,6 @@
--- sql/operation_undo.sql: what an undo brings back. Each cell of the matrix is an assertion: an
--- action, and a column of the jobs or the rows of another table. docs/operations.md tells the same.
+-- sql/operator/operation_undo.sql: what an undo brings back. Each cell of the matrix is an
+-- assertion: an action, and a column of the jobs or the rows of another table. docs/operations.md
+-- tells the same.
 \ir support/setup.psql
 
 -- kept: the action leaves it as it is. back: the action changes it, and its undo brings it back.

@@ -1,5 +1,5 @@
--- sql/operation_undo.sql: what has moved since an operation, or cannot come back, is left alone,
--- each job with its reason. What comes back goes on as if there had been no operation (P14).
+-- sql/operator/operation_undo.sql: what has moved since an operation, or cannot come back, is left
+-- alone, each job with its reason. What comes back goes on as if there had been no operation (P14).
 \ir support/setup.psql
 SELECT plan(55);
 

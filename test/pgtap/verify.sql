@@ -1,4 +1,4 @@
--- sql/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
+-- sql/monitor/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
 \ir support/setup.psql
 SELECT plan(58);
 

@@ -1,4 +1,4 @@
--- sql/views.sql: what operators look at.
+-- sql/monitor/views.sql: what operators look at.
 \ir support/setup.psql
 SELECT plan(22);
 

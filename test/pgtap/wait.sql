@@ -1,5 +1,5 @@
--- sql/wait.sql: wait_for_job holds nothing while it waits, so it runs by itself only. What wakes it
--- needs several sessions: see test/isolation.
+-- sql/worker/wait.sql: wait_for_job holds nothing while it waits, so it runs by itself only. What
+-- wakes it needs several sessions: see test/isolation.
 \set QUIET on
 \set VERBOSITY sqlstate
 \set ON_ERROR_STOP off

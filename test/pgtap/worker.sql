@@ -1,4 +1,4 @@
--- sql/worker.sql: registration, the attached session, the orderly end.
+-- sql/worker/register.sql: registration, the attached session, the orderly end.
 \ir support/setup.psql
 SELECT plan(72);
 

@@ -1,4 +1,4 @@
--- sql/worker_control.sql: what operators ask of workers.
+-- sql/operator/worker_control.sql: what operators ask of workers.
 \ir support/setup.psql
 SELECT plan(67);
 

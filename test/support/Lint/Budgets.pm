@@ -65,9 +65,10 @@ sub check_sql_functions {
 
 sub check_folders {
     my %count;
-    $count{ dirname($_) }++ for grep { m{^(?:extension|worker/src|console/src)/} } cpp_files();
+    $count{ dirname($_) }++
+      for grep { m{^(?:extension|worker/src|console/src|sql)/.*\.(?:[ch]pp|sql)$} } files();
     for my $folder (sort keys %count) {
-        found($folder, "$count{$folder} sources and headers, more than " . MAX_FOLDER_FILES
+        found($folder, "$count{$folder} sources, more than " . MAX_FOLDER_FILES
               . '; make a folder of what belongs together')
           if $count{$folder} > MAX_FOLDER_FILES;
     }

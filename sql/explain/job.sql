@@ -1,4 +1,4 @@
--- explain_job(): the answers of sql/explain.sql in the order of their weight.
+-- explain_job(): the answers of sql/explain/explain.sql in the order of their weight.
 
 -- Workers tell their slots and the flags that they forbid when they register; of one that does not,
 -- nothing is concluded.

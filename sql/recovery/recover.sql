@@ -1,6 +1,6 @@
 -- What a sweep recovers: jobs of lost workers, and jobs past their limits. A row that no change can
--- have is stepped over and keeps no other from its recovery (sql/attempt.sql); jobs_skipped_locked
--- counts it until a later sweep succeeds.
+-- have is stepped over and keeps no other from its recovery (sql/worker/attempt.sql);
+-- jobs_skipped_locked counts it until a later sweep succeeds.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
     INOUT result pulse_internal.sweep_result, states text[])

@@ -1,5 +1,5 @@
--- Schedules: rules by which jobs are added at due times. sql/schedule_rule.sql checks a rule,
--- sql/settle.sql adds the jobs.
+-- Schedules: rules by which jobs are added at due times. sql/schedule/rule.sql checks a rule,
+-- sql/schedule/settle.sql adds the jobs.
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

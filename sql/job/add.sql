@@ -1,5 +1,5 @@
 -- Producers: add_job, add_jobs, remove_job. A job without a key takes no lock that another session
--- waits for. Adds and removals under one key wait for each other until commit (sql/key.sql).
+-- waits for. Adds and removals under one key wait for each other until commit (sql/job/key.sql).
 -- A key is unique among waiting jobs: a running job gives its key up to the next add.
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
