@@ -199,13 +199,13 @@ bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for
 lint: ## format, budgets, versions, banned words; each finding says what to do
 	@$(TOOL)/lint
 format: ## format the C++ sources in place
-	cd $(SRC) && clang-format -i $$(find extension worker console test -name '*.?pp')
+	cd $(SRC) && clang-format -i $$(find extension base worker console test -name '*.?pp')
 # It reads each file by itself, so it also tells which one lacks an include.
 tidy: ## let clang-tidy look for mistakes
 	+$(AGAIN) $(PARALLEL) worker-build WORKER_BUILD=build/tidy UNITY=off
 	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
 	  -Wno-register $(PG_CPPFLAGS)
-	clang-tidy --quiet -p build/tidy $(shell find $(SRC)/worker/src $(SRC)/console/src -name '*.cpp')
+	clang-tidy --quiet -p build/tidy $(shell find $(SRC)/base $(SRC)/worker/src $(SRC)/console/src -name '*.cpp')
 packages: ## install the Debian packages that are missing to build, or FOR=demo, FOR=test, FOR=deb …
 	@$(TOOL)/packages $(or $(FOR),build)
 

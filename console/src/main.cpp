@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/log/standard_streams.hpp"
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/refusals.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
-#include "log/standard_streams.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text/inert.hpp"
+#include "base/text/utf8.hpp"
 #include "hostile_texts.hpp"
 #include "output/record.hpp"
 #include "output/table.hpp"
-#include "text/inert.hpp"
-#include "text/utf8.hpp"
 #include "text/width.hpp"
 #include "top/view.hpp"
 

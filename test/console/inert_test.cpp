@@ -1,5 +1,5 @@
 // Nothing that a terminal acts on leaves inert(), whatever goes in.
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "text/utf8.hpp"
+#include "base/text/utf8.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {

@@ -11,12 +11,12 @@
 #include "admission/digest.hpp"
 #include "admission/tokens.hpp"
 #include "api/body.hpp"
+#include "base/text/percent.hpp"
 #include "serve/router.hpp"
 #include "service/live.hpp"
 #include "service/prefix.hpp"
 #include "service/read_request.hpp"
 #include "service/thread_pool.hpp"
-#include "text/percent.hpp"
 
 namespace pulse::console {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "http/http_stream.hpp"
+#include "base/http/stream.hpp"
 #include "service/audit.hpp"
 #include "service/late_answers.hpp"
 #include "service/live.hpp"

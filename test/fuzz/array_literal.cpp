@@ -1,10 +1,10 @@
 // What tasks wrote, as elements of SQL arrays: read back as PostgreSQL reads them, they are the
 // same.
-#include "database/array_literal.hpp"
+#include "base/postgres/array_literal.hpp"
 
 #include <cstring>
 
-#include "database/query_result.hpp"
+#include "base/postgres/query_result.hpp"
 #include "target.hpp"
 
 namespace pulse::fuzz {

@@ -1,5 +1,5 @@
 // What users say of the server to connect to: a name, a connection string, a URI.
-#include "database/connection_options.hpp"
+#include "base/postgres/connection_options.hpp"
 
 #include <algorithm>
 

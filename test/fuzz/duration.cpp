@@ -1,5 +1,5 @@
 // Durations as people write them.
-#include "loop/duration.hpp"
+#include "base/loop/duration.hpp"
 
 #include "target.hpp"
 

@@ -1,5 +1,5 @@
 // Where users want the status pages.
-#include "http/http_address.hpp"
+#include "base/http/address.hpp"
 
 #include "target.hpp"
 

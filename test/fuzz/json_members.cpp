@@ -1,8 +1,8 @@
 // Objects of JSON: bodies of requests, answers of processes, lines of tasks.
-#include "text/json_members.hpp"
+#include "base/text/json_members.hpp"
 
+#include "base/text/json_grammar.hpp"
 #include "target.hpp"
-#include "text/json_grammar.hpp"
 
 namespace pulse::fuzz {
 

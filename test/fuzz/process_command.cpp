@@ -1,5 +1,5 @@
 // --process 'NAME=COMMAND'.
-#include "process/process_command.hpp"
+#include "task/process/command.hpp"
 
 #include "target.hpp"
 

@@ -1,11 +1,11 @@
 // What a persistent process says, line by line.
-#include "process/process_line.hpp"
+#include "task/process/line.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_grammar.hpp"
+#include "base/text/utf8.hpp"
 #include "target.hpp"
-#include "text/json_grammar.hpp"
-#include "text/utf8.hpp"
 
 namespace pulse::fuzz {
 namespace {

@@ -1,9 +1,9 @@
 // Cells of a server's answer, read as each type that the worker asks for.
-#include "database/query_result.hpp"
+#include "base/postgres/query_result.hpp"
 
 #include <stdexcept>
 
-#include "database/array_literal.hpp"
+#include "base/postgres/array_literal.hpp"
 #include "target.hpp"
 
 namespace pulse::fuzz {

@@ -1,10 +1,10 @@
 // Standard error, of which the end is stored as text.
-#include "text/stderr_tail.hpp"
+#include "base/text/stderr_tail.hpp"
 
 #include <algorithm>
 
+#include "base/text/utf8.hpp"
 #include "target.hpp"
-#include "text/utf8.hpp"
 
 namespace pulse::fuzz {
 namespace {

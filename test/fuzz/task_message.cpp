@@ -1,13 +1,13 @@
 // Lines of JSON on descriptor 3, cut anywhere by the pipe.
-#include "executable/task_message.hpp"
+#include "task/executable/message.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "executable/task_output.hpp"
+#include "base/text/json_grammar.hpp"
+#include "base/text/utf8.hpp"
 #include "target.hpp"
-#include "text/json_grammar.hpp"
-#include "text/utf8.hpp"
+#include "task/executable/output.hpp"
 
 namespace pulse::fuzz {
 namespace {

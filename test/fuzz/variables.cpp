@@ -1,5 +1,5 @@
 // A file of variables for tasks.
-#include "executable/task_variables.hpp"
+#include "task/executable/variables.hpp"
 #include "target.hpp"
 
 namespace pulse::fuzz {

@@ -1,5 +1,5 @@
 // Array literals: what goes in comes out, whatever it is.
-#include "database/array_literal.hpp"
+#include "base/postgres/array_literal.hpp"
 
 #include <gtest/gtest.h>
 

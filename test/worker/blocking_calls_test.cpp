@@ -1,4 +1,4 @@
-#include "loop/blocking_calls.hpp"
+#include "base/loop/blocking_calls.hpp"
 
 #include <gtest/gtest.h>
 

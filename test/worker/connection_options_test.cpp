@@ -1,5 +1,5 @@
 // What is passed to libpq: what the user said first, our defaults last.
-#include "database/connection_options.hpp"
+#include "base/postgres/connection_options.hpp"
 
 #include <gtest/gtest.h>
 

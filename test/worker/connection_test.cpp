@@ -1,5 +1,5 @@
 // What libpq is for the worker, on real sockets.
-#include "database/connection.hpp"
+#include "base/postgres/connection.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "database/pipeline.hpp"
-#include "database/reconnect.hpp"
-#include "database/session.hpp"
+#include "base/loop/unique_fd.hpp"
+#include "base/postgres/pipeline.hpp"
+#include "base/postgres/reconnect.hpp"
+#include "base/postgres/session.hpp"
 #include "log_capture.hpp"
-#include "loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "database/statements.hpp"
+#include "session/statements.hpp"
 #include "worker_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // Durations on the command line.
-#include "loop/duration.hpp"
+#include "base/loop/duration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The real loop: timers on the real clock, and calls from other threads.
-#include "loop/event_loop.hpp"
+#include "base/loop/event_loop.hpp"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <thread>
 
-#include "loop/signals.hpp"
+#include "base/loop/signals.hpp"
 
 namespace pulse {
 namespace {

@@ -1,10 +1,10 @@
 // Running one executable: how its end and its output are told, and how it is ended.
-#include "executable/executable_run.hpp"
+#include "task/executable/run.hpp"
 
 #include <csignal>
 
-#include "executable/executable_starter.hpp"
 #include "log_capture.hpp"
+#include "task/executable/starter.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // The words for the end of a task, and which ends are nobody's fault.
-#include "supervised/exit_status.hpp"
+#include "task/supervised/exit_status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "loop/unique_fd.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

@@ -1,7 +1,7 @@
 // A clock that stands still until a test moves it, with the timers on it.
 #pragma once
 
-#include "loop/timers.hpp"
+#include "base/loop/timers.hpp"
 
 namespace pulse {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "database/connection.hpp"
+#include "base/postgres/connection.hpp"
 
 namespace pulse {
 

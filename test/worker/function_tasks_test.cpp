@@ -1,5 +1,5 @@
 // Tasks that are functions of the database, each in a session of its own.
-#include "function/function_tasks.hpp"
+#include "task/function/tasks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "handler/handler_tasks.hpp"
+#include "task/handler/tasks.hpp"
 #include "worker_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // ADDRESS:PORT of --http.
-#include "http/http_address.hpp"
+#include "base/http/address.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The server of HTTP over real sockets: answers that come later, streams, and clients that go.
-#include "http/http_server.hpp"
+#include "base/http/server.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <future>
 
-#include "loop/unique_fd.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

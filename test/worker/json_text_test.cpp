@@ -1,5 +1,5 @@
 // What is written as JSON, and what may be stored as a document.
-#include "text/json_text.hpp"
+#include "base/text/json_text.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "handler/handler_run.hpp"
+#include "base/text/json_grammar.hpp"
 #include "jobs/outcome_statement.hpp"
 #include "pulse/worker.hpp"
-#include "text/json_grammar.hpp"
+#include "task/handler/run.hpp"
 
 namespace pulse {
 namespace {

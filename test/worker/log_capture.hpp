@@ -7,8 +7,8 @@
 #include <array>
 #include <string>
 
-#include "log/log.hpp"
-#include "loop/unique_fd.hpp"
+#include "base/log/log.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
 

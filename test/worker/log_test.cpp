@@ -1,5 +1,5 @@
 // Log lines, and a log whose reader has stopped reading.
-#include "log/log_line.hpp"
+#include "base/log/line.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

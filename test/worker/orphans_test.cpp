@@ -1,6 +1,6 @@
 // The worker as the second subreaper: it ends what a killed minder left, and libuv's own children
 // are none of its business.
-#include "supervised/orphans.hpp"
+#include "task/supervised/orphans.hpp"
 
 #include <sys/wait.h>
 
@@ -9,7 +9,7 @@
 
 #include "minder/children.hpp"
 #include "subreaper_bench.hpp"
-#include "supervised/minder_line.hpp"
+#include "task/supervised/minder_line.hpp"
 
 namespace pulse {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "log_capture.hpp"
-#include "process/process_tasks.hpp"
+#include "task/process/tasks.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // NAME=COMMAND: how it is read, and which program it means.
-#include "process/process_command.hpp"
+#include "task/process/command.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The lines of processes: what is sent, and what is made of what comes.
-#include "process/process_line.hpp"
+#include "task/process/line.hpp"
 
 #include <gtest/gtest.h>
 

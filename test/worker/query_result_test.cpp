@@ -1,5 +1,5 @@
 // Reading what the server returned.
-#include "database/query_result.hpp"
+#include "base/postgres/query_result.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a lost connection is opened again.
-#include "database/reconnect.hpp"
+#include "base/postgres/reconnect.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What fails again and again is said now and then.
-#include "database/repeats.hpp"
+#include "base/postgres/repeats.hpp"
 
 #include "worker_bench.hpp"
 

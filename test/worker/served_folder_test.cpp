@@ -1,5 +1,5 @@
 // A tasks folder whose path leads somewhere else after a release.
-#include "executable/served_folder.hpp"
+#include "task/executable/served_folder.hpp"
 
 #include "task_bench.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "database/query_result.hpp"
+#include "base/postgres/query_result.hpp"
 
 namespace pulse {
 

@@ -1,5 +1,5 @@
 // A connection that comes back, and deadlines for every wait.
-#include "database/session.hpp"
+#include "base/postgres/session.hpp"
 
 #include <gtest/gtest.h>
 

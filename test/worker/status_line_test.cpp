@@ -1,5 +1,5 @@
 // A last line that is rewritten in place.
-#include "log/status_line.hpp"
+#include "base/log/status_line.hpp"
 
 #include <gtest/gtest.h>
 

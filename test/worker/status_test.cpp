@@ -12,8 +12,8 @@
 #include <future>
 #include <thread>
 
+#include "base/loop/unique_fd.hpp"
 #include "log_capture.hpp"
-#include "loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

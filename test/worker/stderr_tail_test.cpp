@@ -1,11 +1,11 @@
 // The tail of stderr: bounded, and always text that the database takes.
-#include "text/stderr_tail.hpp"
+#include "base/text/stderr_tail.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "text/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace pulse {
 namespace {

@@ -1,7 +1,7 @@
 // What executables and persistent processes share: pipes, the end, and what comes between them.
-#include "supervised/supervised_child.hpp"
+#include "task/supervised/child.hpp"
 
-#include "executable/task_stdio.hpp"
+#include "task/executable/stdio.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

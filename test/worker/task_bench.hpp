@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "executable/executable_run.hpp"
-#include "executable/task_environment.hpp"
-#include "executable/tasks_folder.hpp"
-#include "loop/boot_clock.hpp"
-#include "loop/event_loop.hpp"
-#include "loop/unique_fd.hpp"
+#include "base/loop/boot_clock.hpp"
+#include "base/loop/event_loop.hpp"
+#include "base/loop/unique_fd.hpp"
+#include "task/executable/environment.hpp"
+#include "task/executable/run.hpp"
+#include "task/executable/tasks_folder.hpp"
 
 namespace pulse {
 

@@ -1,5 +1,5 @@
 // What a task is told about its job, and what it must not be told.
-#include "executable/task_environment.hpp"
+#include "task/executable/environment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "supervised/orphans.hpp"
+#include "task/supervised/orphans.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

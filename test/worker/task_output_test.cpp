@@ -1,5 +1,5 @@
 // What a task may say on PULSE_FD, and what becomes of everything else.
-#include "executable/task_output.hpp"
+#include "task/executable/output.hpp"
 
 #include <gtest/gtest.h>
 

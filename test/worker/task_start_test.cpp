@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "supervised/fd_limit.hpp"
+#include "task/supervised/fd_limit.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // Variables of the application that reach tasks.
-#include "executable/task_variables.hpp"
+#include "task/executable/variables.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

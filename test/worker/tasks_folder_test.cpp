@@ -1,5 +1,5 @@
 // Which files of the tasks folder are served, and that no name leads anywhere else.
-#include "executable/tasks_folder.hpp"
+#include "task/executable/tasks_folder.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

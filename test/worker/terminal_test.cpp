@@ -1,5 +1,5 @@
 // When the log may have colours and a line that is rewritten.
-#include "log/terminal.hpp"
+#include "base/log/terminal.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "loop/unique_fd.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

@@ -1,13 +1,13 @@
 // Timers on a clock that is moved.
-#include "loop/timers.hpp"
+#include "base/loop/timers.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
+#include "base/loop/interval_timer.hpp"
 #include "fake_clock.hpp"
-#include "loop/interval_timer.hpp"
 
 namespace pulse {
 namespace {

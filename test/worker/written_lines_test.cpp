@@ -1,5 +1,5 @@
 // What tasks print, as lines of the log: whole, attributed, and bounded.
-#include "executable/written_lines.hpp"
+#include "task/executable/written_lines.hpp"
 
 #include <gtest/gtest.h>
 

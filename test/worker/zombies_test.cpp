@@ -1,5 +1,5 @@
 // Zombies of a container's PID 1: gone, while each child of the loop keeps its exit code.
-#include "supervised/zombies.hpp"
+#include "task/supervised/zombies.hpp"
 
 #include <sys/wait.h>
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <thread>
 
-#include "executable/task_variables.hpp"
 #include "liveness/identity.hpp"
 #include "liveness/registration.hpp"
+#include "task/executable/variables.hpp"
 
 namespace pulse {
 namespace {

@@ -5,12 +5,12 @@
 #include <string>
 #include <variant>
 
-#include "executable/written_lines.hpp"
-#include "http/http_address.hpp"
+#include "base/http/address.hpp"
+#include "base/log/log.hpp"
+#include "base/loop/duration.hpp"
 #include "liveness/exit_code.hpp"
-#include "log/log.hpp"
-#include "loop/duration.hpp"
-#include "process/process_command.hpp"
+#include "task/executable/written_lines.hpp"
+#include "task/process/command.hpp"
 
 namespace pulse {
 

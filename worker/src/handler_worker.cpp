@@ -6,16 +6,16 @@
 #include <stdexcept>
 #include <thread>
 
-#include "handler/handler_tasks.hpp"
+#include "base/log/standard_streams.hpp"
+#include "base/loop/signals.hpp"
+#include "base/loop/signals_blocked.hpp"
+#include "base/loop/stop_requests.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/stderr_tail.hpp"
 #include "liveness/identity.hpp"
 #include "liveness/registration.hpp"
-#include "log/standard_streams.hpp"
-#include "loop/signals.hpp"
-#include "loop/signals_blocked.hpp"
-#include "loop/stop_requests.hpp"
 #include "pulse/worker.hpp"
-#include "text/json_text.hpp"
-#include "text/stderr_tail.hpp"
+#include "task/handler/tasks.hpp"
 #include "worker.hpp"
 
 namespace pg_pulse {

@@ -10,10 +10,10 @@
 #include <new>
 #include <system_error>
 
-#include "log/standard_streams.hpp"
-#include "log/terminal.hpp"
-#include "supervised/minder_path.hpp"
-#include "text/inert.hpp"
+#include "base/log/standard_streams.hpp"
+#include "base/log/terminal.hpp"
+#include "base/text/inert.hpp"
+#include "task/supervised/minder_path.hpp"
 #include "worker_process.hpp"
 
 namespace pulse {

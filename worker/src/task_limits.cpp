@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "database/array_literal.hpp"
-#include "database/refusal.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "session/refusal.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

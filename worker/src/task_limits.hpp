@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "database/repeats.hpp"
-#include "database/session.hpp"
+#include "base/postgres/repeats.hpp"
+#include "base/postgres/session.hpp"
 #include "jobs/held_jobs.hpp"
 #include "liveness/heartbeat.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "log/name_list.hpp"
+#include "base/log/name_list.hpp"
 
 namespace pulse {
 TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ServedFolder& folder,

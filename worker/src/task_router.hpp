@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "executable/served_folder.hpp"
-#include "function/function_tasks.hpp"
+#include "base/log/log.hpp"
 #include "jobs/execution.hpp"
-#include "log/log.hpp"
-#include "process/process_tasks.hpp"
+#include "task/executable/served_folder.hpp"
+#include "task/function/tasks.hpp"
+#include "task/process/tasks.hpp"
 
 namespace pulse {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "database/refusal.hpp"
-#include "database/sqlstate.hpp"
-#include "log/name_list.hpp"
+#include "base/log/name_list.hpp"
+#include "base/postgres/sqlstate.hpp"
+#include "session/refusal.hpp"
 
 namespace pulse {
 namespace {

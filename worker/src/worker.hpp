@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "config.hpp"
-#include "crontab/crontab_loader.hpp"
+#include "crontab/loader.hpp"
 #include "jobs/claimer.hpp"
 #include "jobs/executor.hpp"
 #include "liveness/host_check.hpp"

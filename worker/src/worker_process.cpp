@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
+#include "base/log/name_list.hpp"
 #include "liveness/identity.hpp"
-#include "log/name_list.hpp"
-#include "supervised/fd_limit.hpp"
-#include "supervised/minder_line.hpp"
-#include "supervised/orphans.hpp"
+#include "task/supervised/fd_limit.hpp"
+#include "task/supervised/minder_line.hpp"
+#include "task/supervised/orphans.hpp"
 
 namespace pulse {
 namespace {

@@ -6,18 +6,18 @@
 #include <optional>
 #include <string>
 
+#include "base/loop/interval_timer.hpp"
+#include "base/loop/signals.hpp"
+#include "base/postgres/connection.hpp"
 #include "config.hpp"
-#include "database/connection.hpp"
-#include "executable/executable_starter.hpp"
-#include "function/function_tasks.hpp"
-#include "loop/interval_timer.hpp"
-#include "loop/signals.hpp"
 #include "observe/progress_summary.hpp"
 #include "observe/service_manager.hpp"
 #include "observe/status.hpp"
 #include "observe/terminal_watch.hpp"
-#include "process/process_tasks.hpp"
-#include "supervised/zombies.hpp"
+#include "task/executable/starter.hpp"
+#include "task/function/tasks.hpp"
+#include "task/process/tasks.hpp"
+#include "task/supervised/zombies.hpp"
 #include "task_router.hpp"
 #include "worker.hpp"
 

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "database/statements.hpp"
+#include "base/postgres/session_settings.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

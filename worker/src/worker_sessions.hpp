@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "database/session.hpp"
+#include "base/postgres/session.hpp"
 
 namespace pulse {
 

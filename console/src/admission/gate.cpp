@@ -6,8 +6,8 @@
 #include "admission/cookie.hpp"
 #include "admission/digest.hpp"
 #include "admission/sign_in.hpp"
-#include "http/http_host.hpp"
-#include "http/http_status.hpp"
+#include "base/http/host.hpp"
+#include "base/http/status.hpp"
 #include "serve/problem.hpp"
 #include "text/lower.hpp"
 

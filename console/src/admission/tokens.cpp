@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "admission/digest.hpp"
-#include "text/trusted_file.hpp"
+#include "base/text/trusted_file.hpp"
 
 namespace pulse::console {
 namespace {

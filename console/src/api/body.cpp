@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "database/array_literal.hpp"
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/text/json_grammar.hpp"
+#include "base/text/json_members.hpp"
+#include "base/text/parse_number.hpp"
 #include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 #include "text/id.hpp"
-#include "text/json_grammar.hpp"
-#include "text/json_members.hpp"
-#include "text/parse_number.hpp"
 
 namespace pulse::console {
 namespace {

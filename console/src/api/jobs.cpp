@@ -4,9 +4,9 @@
 #include "admission/digest.hpp"
 #include "api/body.hpp"
 #include "api/routes.hpp"
-#include "database/array_literal.hpp"
-#include "database/sqlstate.hpp"
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "job/private_fields.hpp"
 #include "serve/problem.hpp"
 

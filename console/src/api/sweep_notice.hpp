@@ -3,8 +3,8 @@
 // serve sweeps within its request.
 #pragma once
 
+#include "base/postgres/sqlstate.hpp"
 #include "database/database.hpp"
-#include "database/sqlstate.hpp"
 
 namespace pulse::console {
 

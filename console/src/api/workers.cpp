@@ -2,8 +2,8 @@
 #include "api/body.hpp"
 #include "api/routes.hpp"
 #include "api/sweep_notice.hpp"
-#include "database/sqlstate.hpp"
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {

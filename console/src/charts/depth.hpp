@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "database/query_result.hpp"
+#include "base/postgres/query_result.hpp"
 #include "html/chart.hpp"
 
 namespace pulse::console {

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <utility>
 
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 
 namespace pulse::console {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/text/inert.hpp"
 #include "output/table.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 

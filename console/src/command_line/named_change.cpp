@@ -1,6 +1,6 @@
 #include "command_line/named_change.hpp"
 
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 
 namespace pulse::console {
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
+#include "base/postgres/sqlstate.hpp"
+#include "base/text/inert.hpp"
 #include "database/interrupt.hpp"
-#include "database/sqlstate.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

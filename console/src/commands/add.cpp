@@ -5,11 +5,11 @@
 #include <iostream>
 #include <iterator>
 
+#include "base/postgres/array_literal.hpp"
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"
-#include "database/array_literal.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "command_line/operation.hpp"
 #include "commands/commands.hpp"
 #include "job/job_change.hpp"
 #include "output/table.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

@@ -1,9 +1,9 @@
 // pulse doctor: what is wrong with this installation, and what to do about it.
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "list/lists.hpp"
 #include "output/table.hpp"
-#include "text/inert.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {

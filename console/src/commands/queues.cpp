@@ -3,11 +3,11 @@
 #include <array>
 #include <cstdio>
 
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
 #include "list/lists.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

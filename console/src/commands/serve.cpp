@@ -5,11 +5,11 @@
 #include <cstdio>
 
 #include "api/api.hpp"
+#include "base/loop/signals_blocked.hpp"
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
 #include "html/url.hpp"
-#include "loop/signals_blocked.hpp"
 #include "pages/frame.hpp"
 #include "pages/pages.hpp"
 #include "service/service.hpp"

@@ -10,12 +10,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/log/standard_streams.hpp"
+#include "base/postgres/repeats.hpp"
+#include "base/text/inert.hpp"
+#include "base/text/json_grammar.hpp"
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
-#include "database/repeats.hpp"
-#include "log/standard_streams.hpp"
-#include "text/inert.hpp"
-#include "text/json_grammar.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

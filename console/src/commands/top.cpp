@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

@@ -1,9 +1,9 @@
 // pulse workers: lists those that live or ended within the last day, and tells workers to end.
+#include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"
 #include "list/lists.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

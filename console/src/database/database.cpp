@@ -7,10 +7,10 @@
 #include <chrono>
 #include <utility>
 
-#include "database/array_literal.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/postgres/pipeline.hpp"
+#include "base/postgres/session_settings.hpp"
 #include "database/interrupt.hpp"
-#include "database/pipeline.hpp"
-#include "database/statements.hpp"
 
 namespace pulse::console {
 namespace {

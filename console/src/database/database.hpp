@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "database/connection.hpp"
-#include "database/connection_options.hpp"
-#include "database/query_result.hpp"
-#include "database/statement.hpp"
+#include "base/postgres/connection.hpp"
+#include "base/postgres/connection_options.hpp"
+#include "base/postgres/query_result.hpp"
+#include "base/postgres/statement.hpp"
 
 namespace pulse::console {
 

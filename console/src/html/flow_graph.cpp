@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text/inert.hpp"
 #include "output/look.hpp"
-#include "text/inert.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 
 namespace pulse::console {
 namespace {

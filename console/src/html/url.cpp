@@ -1,6 +1,6 @@
 #include "html/url.hpp"
 
-#include "text/percent.hpp"
+#include "base/text/percent.hpp"
 
 namespace pulse::console {
 namespace {

@@ -1,6 +1,6 @@
 #include "job/job_change.hpp"
 
-#include "database/array_literal.hpp"
+#include "base/postgres/array_literal.hpp"
 #include "job/shown_state.hpp"
 #include "text/spelling.hpp"
 

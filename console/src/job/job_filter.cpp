@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "database/array_literal.hpp"
-#include "loop/duration.hpp"
-#include "text/parse_number.hpp"
+#include "base/loop/duration.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/text/parse_number.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "database/statement.hpp"
+#include "base/postgres/statement.hpp"
 
 namespace pulse::console {
 

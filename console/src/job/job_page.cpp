@@ -1,10 +1,10 @@
 #include "job/job_page.hpp"
 
-#include "database/sqlstate.hpp"
+#include "base/postgres/sqlstate.hpp"
+#include "base/text/inert.hpp"
 #include "job/shown_state.hpp"
 #include "output/columns.hpp"
 #include "output/record.hpp"
-#include "text/inert.hpp"
 #include "text/spelling.hpp"
 #include "text/width.hpp"
 

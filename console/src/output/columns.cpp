@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "text/inert.hpp"
-#include "text/json_text.hpp"
+#include "base/text/inert.hpp"
+#include "base/text/json_text.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

@@ -1,6 +1,6 @@
 // The pages of a visitor who has no access, asks for a page that does not exist, or comes while the
 // database is gone; and the page to sign in.
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 #include "pages/frame.hpp"
 #include "pages/pages.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/http/status.hpp"
 #include "html/value.hpp"
-#include "http/http_status.hpp"
 #include "job/state_counts.hpp"
 #include "pages/frame.hpp"
 #include "serve/problem.hpp"

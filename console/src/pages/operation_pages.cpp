@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
+#include "base/text/parse_number.hpp"
 #include "job/job_change.hpp"
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "serve/problem.hpp"
-#include "text/parse_number.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/percent.hpp"
+#include "base/text/percent.hpp"
 
 namespace pulse::console {
 namespace {

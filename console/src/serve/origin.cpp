@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "http/http_host.hpp"
+#include "base/http/host.hpp"
 #include "text/lower.hpp"
 
 namespace pulse::console {

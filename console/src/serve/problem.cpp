@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "database/sqlstate.hpp"
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
+#include "base/postgres/sqlstate.hpp"
 
 namespace pulse::console {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "base/http/message.hpp"
 #include "database/database.hpp"
-#include "http/http_message.hpp"
 #include "serve/access.hpp"
 #include "serve/form.hpp"
 

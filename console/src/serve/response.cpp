@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 
 namespace pulse::console {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "http/http_message.hpp"
+#include "base/http/message.hpp"
 
 namespace pulse::console {
 

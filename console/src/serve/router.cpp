@@ -1,7 +1,7 @@
 #include "serve/router.hpp"
 
+#include "base/text/percent.hpp"
 #include "text/id.hpp"
-#include "text/percent.hpp"
 
 namespace pulse::console {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 
 namespace pulse::console {
 namespace {

@@ -1,7 +1,7 @@
 // What the log keeps of requests: who changed something, who signed in or out, and who was refused.
 #pragma once
 
-#include "log/log.hpp"
+#include "base/log/log.hpp"
 #include "serve/request.hpp"
 
 namespace pulse::console {

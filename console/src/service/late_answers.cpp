@@ -1,6 +1,6 @@
 #include "service/late_answers.hpp"
 
-#include "loop/signals_blocked.hpp"
+#include "base/loop/signals_blocked.hpp"
 
 namespace pulse::console {
 

@@ -1,6 +1,6 @@
 #include "service/lent_session.hpp"
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/http/status.hpp"
+#include "base/loop/signals_blocked.hpp"
 #include "database/pace.hpp"
-#include "http/http_status.hpp"
-#include "loop/signals_blocked.hpp"
 
 namespace pulse::console {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "http/http_stream.hpp"
+#include "base/http/stream.hpp"
 #include "serve/router.hpp"
 #include "service/thread_pool.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/http_message.hpp"
+#include "base/http/message.hpp"
 #include "serve/router.hpp"
 
 namespace pulse::console {

@@ -1,6 +1,6 @@
 #include "service/read_request.hpp"
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 #include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 

@@ -1,6 +1,6 @@
 #include "service/service.hpp"
 
-#include "http/http_status.hpp"
+#include "base/http/status.hpp"
 #include "service/audit.hpp"
 #include "service/prefix.hpp"
 #include "service/read_request.hpp"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "admission/gate.hpp"
-#include "database/repeats.hpp"
-#include "http/http_server.hpp"
-#include "log/log.hpp"
+#include "base/http/server.hpp"
+#include "base/log/log.hpp"
+#include "base/postgres/repeats.hpp"
 #include "serve/origin.hpp"
 #include "serve/router.hpp"
 #include "service/late_answers.hpp"

@@ -1,6 +1,6 @@
 #include "service/thread_pool.hpp"
 
-#include "loop/signals_blocked.hpp"
+#include "base/loop/signals_blocked.hpp"
 
 namespace pulse::console {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "text/parse_number.hpp"
+#include "base/text/parse_number.hpp"
 
 namespace pulse::console {
 

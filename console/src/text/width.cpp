@@ -3,7 +3,7 @@
 #include <clocale>
 #include <cwchar>
 
-#include "text/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace pulse::console {
 namespace {

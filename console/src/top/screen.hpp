@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "loop/duration.hpp"
+#include "base/loop/duration.hpp"
 #include "top/cells.hpp"
 
 namespace pulse::console {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/text/inert.hpp"
 #include "command_line/operation.hpp"
 #include "database/pace.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {

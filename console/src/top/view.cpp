@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "text/inert.hpp"
+#include "base/text/inert.hpp"
 #include "text/spelling.hpp"
 #include "text/width.hpp"
 

@@ -1,6 +1,7 @@
 package Lint::Arrows;
 
-# Which folder may include from which: from its own, and from any that stands lower.
+# Which folder may include from which: from its own, and from any that stands lower. Of the roots
+# (extension, worker, console, base) two stand on base, and that is all.
 use strict;
 use warnings;
 use Lint::Tree qw(found slurp files cpp_files);
@@ -24,13 +25,20 @@ my %order = (
     ],
     'worker/src' => [
         [qw(*)],
-        [qw(handler process function crontab)],
-        [qw(executable)],
-        [qw(supervised)],
+        [qw(crontab)],
+        [qw(task)],
         [qw(jobs)],
         [qw(liveness)],
-        [qw(database)],
+        [qw(session)],
         [qw(observe)],
+    ],
+    'worker/src/task' => [
+        [qw(handler process function)],
+        [qw(executable)],
+        [qw(supervised)],
+    ],
+    'base' => [
+        [qw(postgres)],
         [qw(http)],
         [qw(loop)],
         [qw(log)],
@@ -51,7 +59,13 @@ my %order = (
     ],
 );
 
+my %stands_on = (extension => '', base => '', worker => 'base', console => 'base');
+# Where includes of a root begin, besides beside the including file and at the top of the tree.
+my %begins_at = (
+    extension => 'extension', base => '.', worker => 'worker/src', console => 'console/src');
+
 sub check {
+    check_roots($_) for cpp_files();
     for my $root (sort keys %order) {
         my @files = grep { m{^\Q$root\E/} } cpp_files();
         # Before anything was put into folders there is no arrow between them.
@@ -110,13 +124,34 @@ sub check_includes {
     return;
 }
 
-# What an include means: a file beside this one, or else one named from the root; undef for what is
-# not ours, as access/genam.h of the server is.
+# What an include means: a file beside this one, or else one named from where includes of the root
+# begin; undef for what is not ours, as access/genam.h of the server is.
 sub target {
     my ($root, $file, $name) = @_;
     (my $beside = $file) =~ s{[^/]*$}{$name};
     1 while $beside =~ s{[^/]+/\.\./}{};
-    return (grep { -f } $beside, "$root/$name")[0];
+    my ($top) = $root =~ m{^([^/]+)};
+    (my $named = "$begins_at{$top}/$name") =~ s{^\./}{};
+    return (grep { -f } $beside, $named)[0];
+}
+
+# A name that means a file of no root that this one stands on.
+sub check_roots {
+    my ($file) = @_;
+    my ($root) = $file =~ m{^(extension|base|worker|console)/} or return;
+    my $number = 0;
+    for (slurp($file)) {
+        $number++;
+        my ($name) = /^\s*#\s*include\s*"([^"]+)"/ or next;
+        next if target($root, $file, $name) || $root eq 'worker' && -f "worker/$name";
+        for my $other (grep { $_ ne $root && $_ ne $stands_on{$root} } sort keys %stands_on) {
+            next if !defined target($other, "$other/x", $name);
+            found("$file:$number", "includes $name of $other, on which $root does not stand; "
+                  . 'move down to base what both need');
+            last;
+        }
+    }
+    return;
 }
 
 1;

@@ -66,7 +66,7 @@ sub check_sql_functions {
 sub check_folders {
     my %count;
     $count{ dirname($_) }++
-      for grep { m{^(?:extension|worker/src|console/src|sql)/.*\.(?:[ch]pp|sql)$} } files();
+      for grep { m{^(?:extension|base|worker/src|console/src|sql)/.*\.(?:[ch]pp|sql)$} } files();
     for my $folder (sort keys %count) {
         found($folder, "$count{$folder} sources, more than " . MAX_FOLDER_FILES
               . '; make a folder of what belongs together')

@@ -32,6 +32,7 @@ my $first_referent = qr/^\W*(that|which)\b/i;
 my %area = (
     extension => qr{^extension/.*\.[ch]pp$},
     sql => qr{^sql/(?!releases/|upgrade/|tap/|graphile/).*\.sql$},
+    base => qr{^base/.*\.[ch]pp$},
     worker => qr{^worker/.*\.[ch]pp$},
     console => qr{^console/.*\.[ch]pp$},
     docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING|SECURITY)\.md$

@@ -7,9 +7,9 @@ use warnings;
 use Lint::Tree qw(found slurp cpp_files);
 
 sub check {
-    for my $component ('extension', 'worker/src', 'console/src') {
+    for my $component ('extension', 'base|worker/src', 'console/src') {
         my %places;
-        for my $file (grep { m{^\Q$component\E/} } cpp_files()) {
+        for my $file (grep { m{^(?:$component)/} } cpp_files()) {
             my $defined = functions_of($file);
             push @{ $places{$_} }, "$file:$defined->{$_}" for keys %{$defined};
         }

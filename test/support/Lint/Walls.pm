@@ -56,7 +56,7 @@ sub check_worker {
               if /\bpulse\.(?:$names)\b(?!\s*\()/
               || /\b(?:from|update|into)\s+pulse\.\w+\b(?!\s*\()/i;
         },
-        grep { m{^worker/} } cpp_files());
+        grep { m{^(?:base|worker)/} } cpp_files());
     return;
 }
 

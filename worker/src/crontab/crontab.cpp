@@ -5,11 +5,11 @@
 #include <optional>
 #include <set>
 
+#include "base/text/json_text.hpp"
+#include "base/text/parse_number.hpp"
+#include "base/text/percent.hpp"
+#include "base/text/trusted_file.hpp"
 #include "crontab/json5.hpp"
-#include "text/json_text.hpp"
-#include "text/parse_number.hpp"
-#include "text/percent.hpp"
-#include "text/trusted_file.hpp"
 
 namespace pulse {
 namespace {

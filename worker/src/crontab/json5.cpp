@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "text/json_text.hpp"
-#include "text/parse_number.hpp"
+#include "base/text/json_text.hpp"
+#include "base/text/parse_number.hpp"
 
 namespace pulse {
 namespace {

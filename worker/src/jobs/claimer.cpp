@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "database/array_literal.hpp"
-#include "database/refusal.hpp"
-#include "database/sqlstate.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/postgres/sqlstate.hpp"
+#include "session/refusal.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

@@ -24,7 +24,7 @@
 #include <optional>
 #include <utility>
 
-#include "database/sqlstate.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "jobs/demand.hpp"
 #include "jobs/finisher.hpp"
 #include "jobs/lost_claim.hpp"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "loop/duration.hpp"
+#include "base/loop/duration.hpp"
 
 namespace pulse {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/loop/clock.hpp"
 #include "jobs/execution_report.hpp"
 #include "jobs/held_jobs.hpp"
 #include "liveness/registration.hpp"
-#include "loop/clock.hpp"
 
 namespace pulse {
 

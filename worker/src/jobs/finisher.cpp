@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "database/refusal.hpp"
-#include "database/sqlstate.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "jobs/outcome_statement.hpp"
+#include "session/refusal.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

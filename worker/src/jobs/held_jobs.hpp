@@ -18,8 +18,8 @@
 #include <set>
 #include <vector>
 
+#include "base/loop/clock.hpp"
 #include "jobs/job.hpp"
-#include "loop/clock.hpp"
 
 namespace pulse {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "database/query_result.hpp"
+#include "base/loop/duration.hpp"
+#include "base/postgres/query_result.hpp"
 #include "liveness/registration.hpp"
 #include "liveness/reported_claims.hpp"
-#include "loop/duration.hpp"
 
 namespace pulse {
 

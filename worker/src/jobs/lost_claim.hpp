@@ -7,10 +7,10 @@
 
 #include <string>
 
-#include "database/connection.hpp"
-#include "database/statements.hpp"
+#include "base/log/log.hpp"
+#include "base/postgres/connection.hpp"
 #include "jobs/outcome.hpp"
-#include "log/log.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/loop/duration.hpp"
 #include "jobs/job.hpp"
-#include "loop/duration.hpp"
 
 namespace pulse {
 

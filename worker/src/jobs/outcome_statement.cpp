@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "database/array_literal.hpp"
-#include "database/sqlstate.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/postgres/sqlstate.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "database/statement.hpp"
+#include "base/postgres/statement.hpp"
 #include "jobs/execution_report.hpp"
 #include "jobs/outcome.hpp"
 

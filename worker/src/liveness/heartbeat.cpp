@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "database/array_literal.hpp"
-#include "database/refusal.hpp"
-#include "database/sqlstate.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/array_literal.hpp"
+#include "base/postgres/sqlstate.hpp"
+#include "session/refusal.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "database/repeats.hpp"
-#include "database/session.hpp"
+#include "base/postgres/repeats.hpp"
+#include "base/postgres/session.hpp"
 #include "liveness/exit_code.hpp"
 #include "liveness/registration.hpp"
 #include "liveness/reported_claims.hpp"

@@ -1,8 +1,8 @@
 #include "liveness/host_check.hpp"
 
-#include "database/sqlstate.hpp"
-#include "database/statements.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "liveness/identity.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "database/session.hpp"
+#include "base/postgres/session.hpp"
 #include "liveness/registration.hpp"
 
 namespace pulse {

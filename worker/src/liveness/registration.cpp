@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace pulse {
 namespace {

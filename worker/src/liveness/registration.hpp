@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "database/query_result.hpp"
-#include "loop/duration.hpp"
+#include "base/loop/duration.hpp"
+#include "base/postgres/query_result.hpp"
 
 namespace pulse {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "database/statements.hpp"
+#include "session/statements.hpp"
 
 namespace pulse {
 namespace {

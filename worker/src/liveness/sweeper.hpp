@@ -8,9 +8,9 @@
 
 #include <functional>
 
-#include "database/reconnect.hpp"
-#include "database/repeats.hpp"
-#include "database/session.hpp"
+#include "base/postgres/reconnect.hpp"
+#include "base/postgres/repeats.hpp"
+#include "base/postgres/session.hpp"
 #include "liveness/registration.hpp"
 
 namespace pulse {

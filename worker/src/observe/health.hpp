@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "loop/clock.hpp"
-#include "loop/duration.hpp"
+#include "base/loop/clock.hpp"
+#include "base/loop/duration.hpp"
 
 namespace pulse {
 

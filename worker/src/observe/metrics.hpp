@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "log/log.hpp"
+#include "base/log/log.hpp"
 #include "observe/health.hpp"
 
 namespace pulse {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "log/log.hpp"
-#include "loop/clock.hpp"
+#include "base/log/log.hpp"
+#include "base/loop/clock.hpp"
 
 namespace pulse {
 

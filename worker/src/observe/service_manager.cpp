@@ -11,7 +11,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "text/parse_number.hpp"
+#include "base/text/parse_number.hpp"
 
 namespace pulse {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "log/log.hpp"
-#include "loop/interval_timer.hpp"
-#include "loop/unique_fd.hpp"
+#include "base/log/log.hpp"
+#include "base/loop/interval_timer.hpp"
+#include "base/loop/unique_fd.hpp"
 #include "observe/health.hpp"
 
 namespace pulse {

@@ -1,7 +1,7 @@
 #include "observe/status.hpp"
 
-#include "http/http_host.hpp"
-#include "http/http_status.hpp"
+#include "base/http/host.hpp"
+#include "base/http/status.hpp"
 
 namespace pulse {
 namespace {

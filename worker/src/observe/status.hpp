@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "http/http_server.hpp"
-#include "loop/timers.hpp"
+#include "base/http/server.hpp"
+#include "base/loop/timers.hpp"
 #include "observe/health.hpp"
 #include "observe/metrics.hpp"
 

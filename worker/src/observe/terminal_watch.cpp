@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "loop/must_succeed.hpp"
+#include "base/loop/must_succeed.hpp"
 
 namespace pulse {
 

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "loop/event_loop.hpp"
-#include "loop/loop_handle.hpp"
-#include "loop/unique_fd.hpp"
+#include "base/loop/event_loop.hpp"
+#include "base/loop/loop_handle.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
 

@@ -1,0 +1,75 @@
+// Process execution: one job of a persistent process, as the executor knows the job: first in the
+// queue of a group, then in flight in a member of the group.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <string>
+
+#include "base/loop/timers.hpp"
+#include "jobs/execution.hpp"
+
+namespace pulse {
+
+class ProcessGroup;
+class ProcessMember;
+
+class ProcessExecution final : public Execution {
+ public:
+  ProcessExecution(ProcessGroup& group, const HeldJob& job, Duration silence_limit,
+                   TimePoint alive_as_of, ExecutionCallbacks callbacks);
+  ~ProcessExecution() override;
+  ProcessExecution(const ProcessExecution&) = delete;
+  ProcessExecution& operator=(const ProcessExecution&) = delete;
+
+  void ping(TimePoint alive_as_of) override;
+  void explain(EndReason reason) override { reason_ = reason; }
+  void terminate(Duration grace) override;
+  bool take_back() override;
+
+  std::int64_t job_id() const { return job_id_; }
+  TimePoint arrived_at() const { return arrived_at_; }
+  const std::string& line() const { return line_; }
+  // When the process is to end, unless there is a later sign of life.
+  TimePoint deadline() const { return alive_as_of_ + silence_limit_; }
+  EndReason reason() const { return reason_; }
+  // The claim is over, so that the job must not go on for any time.
+  bool is_lost() const { return is_lost_; }
+
+  // The place in the queue of the group; only the group writes `place`.
+  std::optional<std::list<ProcessExecution*>::iterator> place;
+
+  void begin(ProcessMember& member);
+  void take_progress(TaskProgress progress);
+  // The newest payload counts, and only if the job fails.
+  void take_payload(std::string payload) { payload_ = std::move(payload); }
+  // Keeps the end until deliver(), which destroys this object.
+  void end_with(ExecutionEnd end);
+  void deliver(std::optional<std::chrono::nanoseconds> occupied_for);
+
+ private:
+  void lose_patience();
+  void report_progress();
+
+  ProcessGroup& group_;
+  const std::int64_t job_id_;
+  const TimePoint arrived_at_;  // at this worker
+  std::string line_;
+  const Duration silence_limit_;
+  TimePoint alive_as_of_;
+  const Duration progress_interval_;
+  ExecutionCallbacks callbacks_;
+  ProcessMember* member_ = nullptr;
+  TimePoint began_at_{};
+  EndReason reason_ = EndReason::none;
+  bool is_told_ = false;
+  bool is_lost_ = false;
+  std::optional<ExecutionEnd> end_;
+  TaskProgress progress_;
+  std::optional<std::string> payload_;
+  TimePoint not_before_{};
+  Timer next_progress_;
+  Timer patience_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,38 @@
+// Process lines: the lines between the worker and a persistent process; docs/tasks.md is the
+// contract of both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jobs/execution.hpp"
+#include "task/executable/environment.hpp"
+
+namespace pulse {
+
+// The document that executables get on stdin, in one line, with the job's id in front, as a number
+// and as text.
+void append_job_line(std::string& text, const TaskInput& input);
+
+// Tells a process that the job is to stop within `grace`.
+void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace);
+
+// A line of a process: a hello, the end of a job, or progress of a job.
+struct ProcessLine {
+  std::optional<std::int64_t> takes;  // of a hello: how many jobs at once
+  std::int64_t job_id = 0;
+  std::optional<ExecutionEnd> end;
+  TaskProgress progress;
+  std::optional<std::string> payload;  // JSON text: the rest of the job's work
+};
+
+// Nothing when the line means nothing; `why` says so.
+std::optional<ProcessLine> parse_process_line(std::string_view line, std::string& why);
+
+// Whether a line without meaning may have been meant as an answer: then a job would wait for the
+// answer in vain. Other lines perhaps come from a library that does not know the use of stdout.
+bool looks_like_answer(std::string_view line);
+
+}  // namespace pulse

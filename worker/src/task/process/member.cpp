@@ -1,0 +1,172 @@
+#include "task/process/member.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "task/process/group.hpp"
+#include "task/process/line.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kKeptIdle = 30s;
+// After the end of stdin, and then between SIGTERM and SIGKILL.
+constexpr Duration kCloseGrace = 5s;
+// A process that does not read gets no more.
+constexpr std::size_t kMaxBacklog = std::size_t{1024} * 1024;
+
+}  // namespace
+
+ProcessMember::ProcessMember(ProcessGroup& group)
+    : group_(group),
+      child_(group.loop(), group.command(),
+             {[this](std::string_view line) { take_line(line); },
+              [this](const std::string& why) { end_because(why); },
+              [this](const ExecutionEnd& end) { take_end(end); }}),
+      idle_(group.timers(), [this] {
+        if (state_ == State::serving) return close();
+        child_.terminate(kCloseGrace);
+      }) {}
+
+std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
+  deadline_ = limits.deadline;
+  return child_.start(limits);
+}
+
+bool ProcessMember::has_room_for(const ProcessExecution& execution) const {
+  return state_ == State::serving && in_flight_.size() + answered_.size() < takes_ &&
+         child_.backlog() < kMaxBacklog && !in_flight_.contains(execution.job_id());
+}
+
+void ProcessMember::give(ProcessExecution& execution) {
+  if (in_flight_.empty()) {
+    idle_.stop();
+    child_.forget_errors();
+    busy_since_ = group_.timers().now();
+  }
+  child_.to_write() += execution.line();
+  in_flight_.emplace(execution.job_id(), &execution);
+  execution.begin(*this);
+  if (execution.deadline() != deadline_) ping();
+}
+
+void ProcessMember::forget(ProcessExecution& execution) {
+  std::erase(answered_, &execution);
+  const auto entry = in_flight_.find(execution.job_id());
+  if (entry != in_flight_.end() && entry->second == &execution) in_flight_.erase(entry);
+}
+
+void ProcessMember::tell_to_stop(const ProcessExecution& execution, Duration grace) {
+  append_cancel_line(child_.to_write(), execution.job_id(), execution.reason(), grace);
+  group_.turn_soon();
+}
+
+bool ProcessMember::has_other_work() const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [](const auto& entry) { return entry.second->reason() == EndReason::none; });
+}
+
+void ProcessMember::end_because(std::string why) {
+  if (state_ == State::ending) return;
+  state_ = State::ending;
+  why_ = std::move(why);
+  group_.log_fault(why_);
+  child_.terminate(Duration::zero());
+}
+
+void ProcessMember::ping() {
+  TimePoint first = group_.timers().now() + group_.idle_limit();
+  for (const auto& [id, execution] : in_flight_) first = std::min(first, execution->deadline());
+  if (first == deadline_) return;
+  deadline_ = first;
+  child_.set_deadline(first);
+}
+
+void ProcessMember::take_line(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+  if (!looks_like_answer(line)) return drop("output that is no line of the protocol", false);
+  std::string why;
+  auto parsed = parse_process_line(line, why);
+  if (!parsed) return drop(why, true);
+  if (parsed->takes) {
+    takes_ = static_cast<std::size_t>(*parsed->takes);
+    return group_.turn_soon();
+  }
+  const auto entry = in_flight_.find(parsed->job_id);
+  if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
+  ProcessExecution& execution = *entry->second;
+  if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
+  if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
+  if (!parsed->end) return;
+  has_answered_ = true;
+  execution.end_with(std::move(*parsed->end));
+  answered_.push_back(&execution);
+  in_flight_.erase(entry);
+  group_.turn_soon();
+}
+
+// A line that may have been an answer leaves a job behind that would never end.
+void ProcessMember::drop(const std::string& why, bool may_be_answer) {
+  // At each doubling, so that a flood is no flood in the log.
+  if (std::has_single_bit(static_cast<std::uint64_t>(++dropped_lines_))) {
+    group_.log_dropped(why, dropped_lines_);
+  }
+  if (may_be_answer) end_because("it wrote " + why);
+}
+
+void ProcessMember::deliver() {
+  if (answered_.empty()) return;
+  const TimePoint now = group_.timers().now();
+  const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
+  for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
+}
+
+void ProcessMember::rest(bool is_last) {
+  if (state_ != State::serving) return;
+  if (is_last) return close();
+  if (!idle_.is_running()) idle_.start_in(kKeptIdle);
+}
+
+void ProcessMember::close() {
+  state_ = State::closing;
+  was_closed_ = true;
+  child_.close_stdin();
+  idle_.start_in(kCloseGrace);
+}
+
+ExecutionEnd ProcessMember::end_of_job(const ExecutionEnd& end) const {
+  ExecutionEnd told = end;
+  if (end.kind == ExecutionEnd::Kind::not_started || end.kind == ExecutionEnd::Kind::minder_lost)
+    return told;
+  // The exit code of the process says nothing about one job of many.
+  if (end.kind != ExecutionEnd::Kind::signalled) told.kind = ExecutionEnd::Kind::failed;
+  if (!why_.empty()) {
+    told.error = "its process was ended: " + why_;
+    told.reason = "process ended";
+  } else if (end.kind == ExecutionEnd::Kind::signalled) {
+    told.error = "its process was " + end.error;
+  } else {
+    told.error =
+        "its process exited with code " + std::to_string(end.exit_code) + " before it answered";
+  }
+  told.error = child_.with_errors(std::move(told.error));
+  return told;
+}
+
+void ProcessMember::take_end(const ExecutionEnd& end) {
+  state_ = State::ending;
+  deliver();
+  const ExecutionEnd told = end_of_job(end);
+  while (!in_flight_.empty()) {
+    ProcessExecution* execution = in_flight_.begin()->second;
+    in_flight_.erase(in_flight_.begin());
+    execution->end_with(told);
+    execution->deliver(std::nullopt);
+  }
+  group_.remove(*this, end);
+}
+
+}  // namespace pulse

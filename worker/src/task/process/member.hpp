@@ -1,0 +1,71 @@
+// Process member: one process of a group, and the jobs of the process.
+//
+// Invariants; only the loop's thread reads and writes:
+// - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
+//   forget() removes a job from both.
+// - `state_` goes from serving to closing or ending, and never back to serving.
+// - `deadline_` is the deadline that the minder knows.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "task/process/child.hpp"
+#include "task/process/execution.hpp"
+
+namespace pulse {
+
+class ProcessMember {
+ public:
+  explicit ProcessMember(ProcessGroup& group);
+
+  // On failure returns the end for the member's jobs.
+  std::optional<ExecutionEnd> start(ProcessLimits limits);
+
+  bool is_busy() const { return !in_flight_.empty(); }
+  bool has_room_for(const ProcessExecution& execution) const;
+  std::size_t in_flight() const { return in_flight_.size(); }
+  std::size_t takes() const { return takes_; }
+  bool has_answered() const { return has_answered_; }
+
+  void give(ProcessExecution& execution);
+  void forget(ProcessExecution& execution);
+  void tell_to_stop(const ProcessExecution& execution, Duration grace);
+  // Whether any job of the process may go on.
+  bool has_other_work() const;
+  // Ends the process; the jobs in flight fail with `why` in the error.
+  void end_because(std::string why);
+  // Hands the answers of this turn to the executor.
+  void deliver();
+  void flush() { child_.flush(); }
+  void ping();
+  // The process is idle: closes the process after a while, or now if `is_last`.
+  void rest(bool is_last);
+  bool was_closed() const { return was_closed_; }
+
+ private:
+  enum class State { serving, closing, ending };
+
+  void take_line(std::string_view line);
+  void drop(const std::string& why, bool may_be_answer);
+  void take_end(const ExecutionEnd& end);
+  ExecutionEnd end_of_job(const ExecutionEnd& end) const;
+  void close();
+
+  ProcessGroup& group_;
+  ProcessChild child_;
+  State state_ = State::serving;
+  std::string why_;  // why the process is ending
+  std::size_t takes_ = 1;
+  std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
+  std::vector<ProcessExecution*> answered_;
+  TimePoint busy_since_{};  // since then no answer was delivered
+  TimePoint deadline_{};    // of the minder
+  bool has_answered_ = false;
+  bool was_closed_ = false;
+  std::int64_t dropped_lines_ = 0;
+  Timer idle_;
+};
+
+}  // namespace pulse
