@@ -1,6 +1,6 @@
 // The process that recounts the depths of one database, and ends. It reads the whole table of jobs
 // under one snapshot. A session that finds the counts missing or drifted starts it, and sweeps do
-// in turn (counters/depths.cpp).
+// in turn where sessions read counts (counters/recounts.cpp).
 //
 // It keeps nobody from the table for long: it waits for no lock, and gives up when another session
 // waits for a lock of the table or needs the database alone.

@@ -29,6 +29,7 @@ struct DatabaseDepths {
   pg_atomic_uint64 drift;         // the rest: atomics
   pg_atomic_uint64 next_recount;  // monotonic clock: not before
   pg_atomic_uint64 next_turn;     // monotonic clock: at the latest
+  pg_atomic_uint64 read_at;       // monotonic clock: when a session last read; 0: never
   DepthCounts further[kDepthKinds];
 };
 

@@ -1,6 +1,7 @@
 // Depths as they are at one moment.
 #include "access/catalog.hpp"
 #include "counters/depth_memory.hpp"
+#include "server/clocks.hpp"
 
 namespace pulse {
 namespace {
@@ -73,6 +74,10 @@ void put_reading(DepthReadings* readings, const DatabaseDepths* database, DepthK
   if (has_jobs) readings->count++;
 }
 
+void note_reading(DatabaseDepths* database) {
+  pg_atomic_write_u64(&database->read_at, static_cast<uint64>(monotonic_us()));
+}
+
 void put_readings(DepthReadings* readings, const DatabaseDepths* database, const OwnChanges& own) {
   for (int i = 0; i < kDepthKinds; i++) {
     auto kind = static_cast<DepthKind>(i);
@@ -101,6 +106,7 @@ DepthReadings read_depths(const DepthChange* own, int count) {
   DepthReadings readings = {DepthsStatus::kUnknown, 0, nullptr};
   if (RecoveryInProgress() || !has_depths()) return readings;
   DatabaseDepths* database = depths_of(this_database());
+  note_reading(database);
   Oid job = catalog()->job;
   note_ended_prepared(slot_of_database(this_database()));
   OwnChanges changes = sort_changes(own, count);
@@ -119,9 +125,11 @@ DepthReadings read_depths(const DepthChange* own, int count) {
 
 bool has_counted_depths() {
   if (RecoveryInProgress() || !has_depths()) return false;
+  DatabaseDepths* database = depths_of(this_database());
+  note_reading(database);
   Oid job = catalog()->job;
   LWLockAcquire(depths_lock, LW_SHARED);
-  DepthsStatus status = status_of(depths_of(this_database()), job);
+  DepthsStatus status = status_of(database, job);
   LWLockRelease(depths_lock);
   return status != DepthsStatus::kUnknown;
 }

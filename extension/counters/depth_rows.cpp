@@ -82,8 +82,5 @@ PULSE_FUNCTION(pulse_has_depths) {
   PG_RETURN_BOOL(is_counted);
 }
 
-// pulse_internal.recount_if_due()
-PULSE_FUNCTION(pulse_recount_if_due) {
-  pulse::recount_if_due();
-  PG_RETURN_VOID();
-}
+// pulse_internal.recount_if_read()
+PULSE_FUNCTION(pulse_recount_if_read) { PG_RETURN_BOOL(pulse::recount_if_read()); }

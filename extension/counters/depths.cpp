@@ -102,6 +102,7 @@ void create_depths() {
           pg_atomic_init_u64(&database.drift, 0);
           pg_atomic_init_u64(&database.next_recount, 0);
           pg_atomic_init_u64(&database.next_turn, 0);
+          pg_atomic_init_u64(&database.read_at, 0);
           for (DepthCounts& counts : database.further) init_counts(&counts);
         }
       }));

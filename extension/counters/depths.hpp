@@ -112,8 +112,12 @@ DepthReadings read_depths(const DepthChange* own, int count);
 // Whether all jobs of this database were counted since the server started.
 bool has_counted_depths();
 
-// Starts the process that recounts this database, if a recount is due.
-void recount_if_due();
+// Starts the process that recounts this database, if a recount is due. True when it did.
+bool recount_if_due();
+
+// Does so for a sweep: only where a session has read the counts lately, so that a server of many
+// databases counts those that somebody looks at.
+bool recount_if_read();
 
 // For that process. begin_recount() returns a registered snapshot of what to count, or NULL while
 // the process of another database recounts.

@@ -13,6 +13,8 @@ constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
 // A recount in turn finds the drift of which nothing told.
 constexpr int64 kTurnUs = 600 * USECS_PER_SEC;
+// So long after the last reading sweeps keep the counts right.
+constexpr int64 kReadForUs = 1800 * USECS_PER_SEC;
 
 bool has_slot(Oid database) {
   SharedState* state = shared();
@@ -136,18 +138,26 @@ void enter_prepared_depths(TransactionId xid) {
   LWLockRelease(depths_lock);
 }
 
-void recount_if_due() {
-  if (RecoveryInProgress() || !has_depths()) return;
+bool recount_if_due() {
+  if (RecoveryInProgress() || !has_depths()) return false;
   DatabaseDepths* database = depths_of(this_database());
   Oid job = catalog()->job;
   note_ended_prepared(slot_of_database(this_database()));
   int64 now = monotonic_us();
   uint64 due = pg_atomic_read_u64(&database->next_recount);
   // Of the sessions that find it due, one starts the process.
-  if (is_due(database, job, now) &&
-      pg_atomic_compare_exchange_u64(&database->next_recount, &due,
-                                     static_cast<uint64>(now + kLeastPauseUs)))
-    start_process();
+  if (!is_due(database, job, now) ||
+      !pg_atomic_compare_exchange_u64(&database->next_recount, &due,
+                                      static_cast<uint64>(now + kLeastPauseUs)))
+    return false;
+  start_process();
+  return true;
+}
+
+bool recount_if_read() {
+  if (!has_depths()) return false;
+  auto read_at = static_cast<int64>(pg_atomic_read_u64(&depths_of(this_database())->read_at));
+  return read_at != 0 && monotonic_us() - read_at < kReadForUs && recount_if_due();
 }
 
 pg_atomic_uint32* recounting_process() { return &all_depths->process; }

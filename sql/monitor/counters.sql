@@ -151,11 +151,11 @@ BEGIN
     PERFORM pulse_internal.add_minutes('task', minute + interval '1 minute');
     PERFORM pulse_internal.add_minutes('queue', minute + interval '1 minute');
   END IF;
-  PERFORM pulse_internal.recount_if_due();
+  PERFORM pulse_internal.recount_if_read();
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_counters() IS
   'Adds the minutes that are over to pulse.counter, once a minute and without a wait, and has '
-  'depths recounted in turn.';
+  'depths that are read recounted in turn.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.rate_parts(kind text, moment timestamptz)
   RETURNS TABLE (

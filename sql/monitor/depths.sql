@@ -24,10 +24,11 @@ COMMENT ON FUNCTION pulse_internal.has_depths() IS
   'Returns whether commits count jobs here, and all jobs were counted; if not, it asks for a '
   'recount.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.recount_if_due() RETURNS void
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_recount_if_due';
-COMMENT ON FUNCTION pulse_internal.recount_if_due() IS
-  'Starts the process that recounts this database, if a recount is due.';
+CREATE OR REPLACE FUNCTION pulse_internal.recount_if_read() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_recount_if_read';
+COMMENT ON FUNCTION pulse_internal.recount_if_read() IS
+  'Starts the process that recounts this database, if a recount is due and a session has read '
+  'the counts within half an hour; returns whether it did.';
 
 -- Time moves without a commit, so no counter knows which ready jobs are due. The first jobs of each
 -- priority tell, one way down the index for each: all of them where they are few, else that there

@@ -16,6 +16,18 @@ my $depths = Pulse::Depths->new($node);
 my $worker = Pulse::SqlWorker->new($node, 'ann');
 $depths->become_exact;
 
+subtest 'a table that nobody reads is not recounted' => sub {
+    $node->restart;
+    is(value($node, 'SELECT pulse_internal.recount_if_read()'), 'f', 'a sweep starts no recount');
+    $depths->become_exact;
+    value($node, q{BEGIN; SELECT pulse.add_job('two'); PREPARE TRANSACTION 'p'});
+    value($node, q{COMMIT PREPARED 'p'});
+    wait_until($node, 'SELECT pulse_internal.recount_if_read()', 'a later one does');
+    $depths->become_exact;
+    value($node, 'DELETE FROM pulse.job');
+    $worker = Pulse::SqlWorker->new($node, 'ann');
+};
+
 subtest 'each step of a job is counted once' => sub {
     add_jobs($node, 'mail', 3);
     is($depths->of('task', 'mail'), '3|0|0', 'added');
