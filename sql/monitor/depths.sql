@@ -3,6 +3,8 @@
 
 COMMENT ON FUNCTION pulse_internal.count_written_job() IS
   'Trigger: counts what a statement wrote into pulse.job.';
+COMMENT ON TYPE pulse_internal.live_figures IS
+  'The figures of pulse.overview that are about live jobs.';
 COMMENT ON TRIGGER count_written ON pulse.job IS 'Counts jobs that statements add or delete.';
 COMMENT ON TRIGGER count_changed ON pulse.job IS 'Counts jobs that statements move.';
 COMMENT ON TRIGGER count_truncated ON pulse.job IS 'Asks for a recount.';
@@ -29,6 +31,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.recount_if_read() RETURNS boolean
 COMMENT ON FUNCTION pulse_internal.recount_if_read() IS
   'Starts the process that recounts this database, if a recount is due and a session has read '
   'the counts within half an hour; returns whether it did.';
+
+-- In a view, not in each query, and elsewhere states are compared as text: a session that parses a
+-- comparison of states looks up the casts of fifty types.
+CREATE OR REPLACE VIEW pulse_internal.ready_job AS
+  SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+   WHERE j.index_lane = 'o' AND j.state = 'ready';
+COMMENT ON VIEW pulse_internal.ready_job IS 'Jobs that wait for a worker or their time.';
 
 -- Time moves without a commit, so no counter knows which ready jobs are due. The first jobs of each
 -- priority tell, one way down the index for each: all of them where they are few, else that there
@@ -152,6 +161,39 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.oldest_of_queues(text[]) IS
   'Tells since when the oldest job of each queue has been due, among its first four open jobs and '
   'its parked jobs.';
+
+-- A queue has few open jobs: no more than it has places.
+CREATE OR REPLACE FUNCTION pulse_internal.count_queues(names text[], bound int)
+  RETURNS TABLE (name text, ready bigint, running bigint, due bigint, future bigint,
+                 is_cut boolean)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+BEGIN
+  RETURN QUERY
+  SELECT n.name, open.ready, open.running, late.jobs, parked.jobs - late.jobs,
+         parked.jobs >= n.share OR open.jobs >= n.share
+    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot,
+                 greatest(bound / cardinality(names), 1) AS share FROM unnest(names) AS u (name))
+         AS n
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready,
+            count(*) FILTER (WHERE t.state = 'running') AS running
+       FROM (SELECT j.state::text AS state FROM pulse.job AS j
+              WHERE j.queue_name = n.name AND j.queue_name IS NOT NULL
+                AND j.index_lane IN ('o', 'r') LIMIT n.share) AS t) AS open
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS jobs FROM (
+       SELECT FROM pulse.job AS j
+        WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+          AND j.queue_name = n.name LIMIT n.share) AS p) AS parked
+   CROSS JOIN LATERAL pulse_internal.due_parked(n.name, moment, parked.jobs::int) AS late;
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_queues(text[], int) IS
+  'Counts open and running jobs of each queue, and its parked jobs by whether they are due, within '
+  'a bound that the queues share; is_cut: there may be more.';
 
 -- Reads settings only of queues within a paused name: 'mail/*' is that of members of 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]

@@ -1,7 +1,7 @@
 -- The state of the whole queue in one row, cheap enough to be polled each second. Commits count
 -- live jobs (depths.sql). What time changes without a commit is counted on an index up to a bound.
--- Where nothing is counted, so is each figure; beyond the bound a sample of pages tells.
--- The column `estimated` names the figures that are not exact.
+-- Where nothing is counted, so is each figure (uncounted.sql). The column `estimated` names the
+-- figures that are not exact.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
   RETURNS bigint
@@ -80,6 +80,40 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_swept(patience interval) RETURNS bo
 COMMENT ON FUNCTION pulse_internal.is_swept(interval) IS
   'Returns whether a sweep has run so lately.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.count_parked(
+    moment timestamptz, bound int, OUT future bigint, OUT next_minute bigint, OUT due bigint,
+    OUT paused bigint, OUT waiting bigint, OUT oldest timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  due_queues text[];
+BEGIN
+  SELECT array_agg(d.queue_name), min(d.run_at) INTO due_queues, oldest
+    FROM (SELECT j.queue_name, j.run_at FROM pulse.job AS j
+           WHERE j.index_lane = 'p' AND j.run_at <= moment
+           ORDER BY j.run_at LIMIT bound) AS d;
+  due := coalesce(cardinality(due_queues), 0);
+  paused := (
+    WITH queue AS MATERIALIZED (
+      SELECT u.name, count(*) AS jobs FROM unnest(due_queues) AS u (name) GROUP BY u.name
+    )
+    SELECT coalesce(sum(q.jobs), 0)
+      FROM unnest(pulse_internal.paused_queues(ARRAY(SELECT q.name FROM queue AS q))) AS p (name)
+      JOIN queue AS q ON q.name = p.name);
+  SELECT count(*), count(*) FILTER (WHERE l.run_at <= moment + interval '1 minute')
+    INTO future, next_minute
+    FROM (SELECT j.run_at FROM pulse.job AS j
+           WHERE j.index_lane = 'p' AND j.run_at > moment
+           ORDER BY j.run_at LIMIT bound) AS l;
+  SELECT count(*) INTO waiting
+    FROM (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w;
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
+  'Counts parked jobs that are due at a moment and of these the ones behind a pause, due later, '
+  'due within the next minute, and waiting for other jobs, each up to a bound, and tells which has '
+  'been due for longest.';
+
 -- What is parked is due, is not, or waits for other jobs. Two of these that are few tell the third.
 CREATE OR REPLACE FUNCTION pulse_internal.split_parked(
     parked bigint, bound int, INOUT due bigint, INOUT future bigint, INOUT waiting bigint,
@@ -151,11 +185,8 @@ COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
   'Adds up what commits count: ready jobs by whether they are due, at this moment or within a '
   'minute, parked and running jobs, and with counts_pauses the parked jobs of paused queues.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(
-    moment timestamptz, OUT ready bigint, OUT future bigint, OUT due_next_minute bigint,
-    OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
-    OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
-    OUT oldest_due_at timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(moment timestamptz)
+  RETURNS pulse_internal.live_figures
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -164,55 +195,48 @@ DECLARE
   parked record;
   split record;
   may_be_future boolean;
+  f pulse_internal.live_figures;
 BEGIN
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
   SELECT * INTO seen FROM pulse_internal.counted_open(moment, parked.due >= bound);
   SELECT * INTO split FROM pulse_internal.split_parked(
     seen.parked, bound, parked.due, parked.future, parked.waiting);
-  ready := seen.due;
-  future := seen.future;
-  due_next_minute := seen.soon + parked.next_minute;
-  parked_future := split.future;
-  parked_waiting := split.waiting;
-  parked_paused := coalesce(parked.paused, least(seen.behind_pause, split.due), 0);
-  parked_full := split.due - parked_paused;
-  running := seen.running;
-  oldest_due_at := least(seen.oldest, parked.oldest);
+  f.ready := seen.due;
+  f.future := seen.future;
+  f.due_next_minute := seen.soon + parked.next_minute;
+  f.parked_future := split.future;
+  f.parked_waiting := split.waiting;
+  f.parked_paused := CASE WHEN parked.due < bound THEN parked.paused
+                       ELSE coalesce(least(seen.behind_pause, split.due), 0) END;
+  f.parked_full := split.due - f.parked_paused;
+  f.running := seen.running;
+  f.oldest_due_at := least(seen.oldest, parked.oldest);
   -- Among the parked jobs of paused queues may be some of the future ones.
-  may_be_future := parked.paused IS NULL AND split.future > 0 AND parked_paused > 0;
-  estimated := ARRAY(
-    SELECT f.name FROM (VALUES
+  may_be_future := parked.due >= bound AND split.future > 0 AND f.parked_paused > 0;
+  f.estimated := ARRAY(
+    SELECT n.name FROM (VALUES
       ('ready', seen.is_cut), ('future', seen.is_cut),
       ('due_next_minute', seen.more_soon OR parked.next_minute >= bound),
       ('parked_future', split.is_cut AND parked.future >= bound),
       ('parked_paused', may_be_future OR split.is_cut AND parked.due >= bound),
       ('parked_full', may_be_future OR split.is_cut AND parked.due >= bound),
       ('parked_waiting', split.is_cut AND parked.waiting >= bound),
-      ('running', false)) AS f (name, is_cut)
-     WHERE f.is_cut OR NOT seen.is_exact);
+      ('running', false)) AS n (name, is_cut)
+     WHERE n.is_cut OR NOT seen.is_exact);
+  RETURN f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_jobs(timestamptz) IS
   'Returns the figures of pulse.overview that are about live jobs, from what commits count.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
-    moment timestamptz, OUT ready bigint, OUT future bigint, OUT due_next_minute bigint,
-    OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
-    OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
-    OUT oldest_due_at timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.live_figures(moment timestamptz)
+  RETURNS pulse_internal.live_figures
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  IF pulse_internal.has_depths() THEN
-    SELECT * INTO ready, future, due_next_minute, parked_future, parked_paused, parked_full,
-                  parked_waiting, running, estimated, oldest_due_at
-      FROM pulse_internal.counted_jobs(moment);
-  ELSE
-    SELECT * INTO ready, future, due_next_minute, parked_future, parked_paused, parked_full,
-                  parked_waiting, running, estimated, oldest_due_at
-      FROM pulse_internal.uncounted_jobs(moment);
-  END IF;
+  RETURN CASE WHEN pulse_internal.has_depths() THEN pulse_internal.counted_jobs(moment)
+           ELSE pulse_internal.uncounted_jobs(moment) END;
 END $$;
-COMMENT ON FUNCTION pulse_internal.overview_jobs(timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.live_figures(timestamptz) IS
   'Returns the figures of pulse.overview that are about live jobs.';
 
 CREATE OR REPLACE FUNCTION pulse.overview()
@@ -240,7 +264,7 @@ BEGIN
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
          pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
-    FROM pulse_internal.overview_jobs(moment) AS j
+    FROM pulse_internal.live_figures(moment) AS j
    CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
     LEFT JOIN LATERAL (
@@ -275,12 +299,12 @@ COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
   'Which of the counts of live jobs are not exact; empty: all are. Where commits count, it names '
   'ready and future if some task has many of both, and parked jobs if there are 150 or more of two '
-  'kinds: then the counts are what was seen. Elsewhere it names what reaches 150, and all beside '
-  '150 tasks and priorities: then the counts are estimated from a sample';
+  'kinds. Elsewhere it names what is more than 1,000, and of ready jobs what there may be more of '
+  'among many. These counts are what was seen, so there are as many or more';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
   'run_at of the open or parked job that has been due for longest, of open ones among 120 tasks, '
-  'those first of which nothing was claimed for longest; without counts among the first 150 tasks '
-  'and priorities; NULL without one';
+  'those first of which nothing was claimed for longest; where no commit counts, of more than '
+  '1,000 open ones among the first 150 tasks and priorities; NULL without one';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
   'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept ones '

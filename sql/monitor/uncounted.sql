@@ -1,189 +1,228 @@
--- Live jobs where no commit counts them, as without preloading: on each index up to a bound, and
--- beyond it by a sample of the table's pages.
+-- Live jobs where no commit counts them: without preloading, on a standby, before the first
+-- recount. Up to 1,000 jobs of each lane are read from the lane's index. Where no lane has more,
+-- all figures are exact. Else a figure is what was seen, and `estimated` says that there may be
+-- more.
 
--- Open jobs of at most max_pairs pairs of task and priority. Future jobs are counted in order of
--- run_at, so those of the next minute come first. Of more pairs only the first job is counted,
--- because a sample tells then.
-CREATE OR REPLACE FUNCTION pulse_internal.count_open(
-    moment timestamptz, bound int, max_pairs int, OUT ready bigint, OUT future bigint,
-    OUT next_minute bigint, OUT oldest timestamptz, OUT cut boolean)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.first_jobs(bound int)
+  RETURNS TABLE (lane text, identifier text, queue_name text, run_at timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  WITH RECURSIVE walk (identifier, priority, run_at, state) AS (
-    (SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
-      WHERE j.index_lane = 'o' ORDER BY j.identifier, j.priority, j.run_at LIMIT 1)
-    UNION ALL
-    SELECT n.* FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
-       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
-  ), pair AS MATERIALIZED (
-    SELECT w.*, count(*) OVER () >= max_pairs AS is_cut
-      FROM (SELECT w.* FROM walk AS w LIMIT max_pairs) AS w
-  ), first AS MATERIALIZED (
-    SELECT min(p.run_at) AS run_at FROM pair AS p WHERE p.state = 'ready' AND p.run_at <= moment
-  ), older AS (
-    -- The first job of a pair is its oldest, unless it runs, claimed in place.
-    SELECT min(j.run_at) AS run_at FROM first AS f CROSS JOIN pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at <= coalesce(f.run_at, moment)
-       ORDER BY j.run_at LIMIT 1) AS j
-     WHERE p.state <> 'ready'
-  ), due AS (
-    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at <= moment
-       LIMIT bound) AS d
-     WHERE NOT p.is_cut AND p.run_at <= moment LIMIT bound
-  ), later AS (
-    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
-         AND j.priority = p.priority AND j.run_at > moment
-       ORDER BY j.run_at LIMIT bound) AS d
-     WHERE NOT p.is_cut LIMIT bound
-  ), found AS (
-    SELECT d.run_at FROM due AS d UNION ALL SELECT l.run_at FROM later AS l
-    UNION ALL SELECT p.run_at FROM pair AS p WHERE p.is_cut AND p.state = 'ready'
-  )
-  SELECT count(*) FILTER (WHERE f.run_at <= moment), count(*) FILTER (WHERE f.run_at > moment),
-         count(*) FILTER (WHERE f.run_at > moment AND f.run_at <= moment + interval '1 minute'),
-         least((SELECT f.run_at FROM first AS f), (SELECT o.run_at FROM older AS o)),
-         coalesce((SELECT bool_or(p.is_cut) FROM pair AS p), false)
-    INTO ready, future, next_minute, oldest, cut FROM found AS f;
+  RETURN QUERY
+  (SELECT 'ready', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+    WHERE j.index_lane = 'o' AND j.state::text = 'ready'
+    ORDER BY j.identifier, j.priority, j.run_at LIMIT bound)
+  UNION ALL
+  (SELECT 'parked', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+    WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT bound)
+  UNION ALL
+  (SELECT 'waiting', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+    WHERE j.index_lane = 'w' LIMIT bound)
+  UNION ALL
+  (SELECT 'undecided', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+    WHERE j.index_lane = 'k' AND j.job_key IS NOT NULL LIMIT bound)
+  UNION ALL
+  -- As running_ids() finds them, with one look at each job instead of two.
+  (SELECT 'running', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+    WHERE j.running_worker_id IS NOT NULL LIMIT bound)
+  UNION ALL
+  (SELECT 'running', i.identifier, i.queue_name, i.run_at
+     FROM pulse.claim_batch AS b CROSS JOIN LATERAL (
+       SELECT j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+        WHERE j.id = ANY (b.job_ids) AND j.token = b.token AND j.in_place
+          AND j.state::text = 'running' OFFSET 0) AS i
+    LIMIT bound);
 END $$;
-COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS
-  'Counts open jobs that are due at a moment, due later, and due within the next minute, each up '
-  'to a bound, and tells which has been due for longest; cut: there are more tasks and priorities, '
-  'and only the first job of each was counted.';
+COMMENT ON FUNCTION pulse_internal.first_jobs(int) IS
+  'Returns the first live jobs of each lane, up to a bound: ready ones by task, parked ones by '
+  'run_at.';
 
--- Only jobs that are due can be held back by a pause. Of many queues it looks at some, and reads
--- the settings of those that are within a paused row: 'mail/*' is one of members of 'mail'.
-CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURNS float8
+CREATE OR REPLACE FUNCTION pulse_internal.first_groups(
+    moment timestamptz, bound int, of_kind text)
+  RETURNS TABLE (kind text, name text, due bigint, future bigint, parked bigint, waiting bigint,
+                 running bigint, oldest timestamptz, ready_is_cut boolean, others_are_cut boolean,
+                 waiting_is_cut boolean)
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  WITH pause AS MATERIALIZED (
-    SELECT regexp_replace(s.queue_name, '/[*]$', '') || '/' AS prefix
-      FROM (SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused AND p.job_id = 0
-             UNION ALL SELECT q.queue_name FROM pulse.queue AS q WHERE q.paused) AS s
+  WITH seen AS MATERIALIZED (
+    SELECT f.* FROM pulse_internal.first_jobs(bound + 1) AS f
+  ), cut AS MATERIALIZED (
+    SELECT coalesce(bool_or(l.lane = 'ready'), false) AS ready,
+           coalesce(bool_or(l.lane <> 'ready'), false) AS others,
+           coalesce(bool_or(l.lane IN ('waiting', 'undecided')), false) AS waiting
+      FROM (SELECT s.lane FROM seen AS s GROUP BY s.lane HAVING count(*) > bound) AS l
   )
-  SELECT coalesce(sum(q.jobs) FILTER (
-           WHERE EXISTS (SELECT FROM pause AS p WHERE starts_with(q.queue_name || '/', p.prefix))
-             AND EXISTS (SELECT FROM pulse_internal.level_settings(q.queue_name) AS s
-                          WHERE s.paused))
-         / sum(q.jobs), 0)::float8
-    FROM (SELECT n.name AS queue_name, count(*) AS jobs FROM unnest(queue_names) AS n (name)
-           GROUP BY n.name ORDER BY md5(n.name) LIMIT 100) AS q
-   WHERE EXISTS (SELECT FROM pause);
+  SELECT n.kind, n.name,
+         count(*) FILTER (WHERE s.lane = 'ready' AND s.run_at <= moment),
+         count(*) FILTER (WHERE s.lane = 'ready' AND s.run_at > moment),
+         count(*) FILTER (WHERE s.lane = 'parked'),
+         count(*) FILTER (WHERE s.lane IN ('waiting', 'undecided')),
+         count(*) FILTER (WHERE s.lane = 'running'),
+         min(s.run_at) FILTER (WHERE s.run_at <= moment AND (
+           s.lane = 'ready' OR n.kind = 'queue' AND s.lane = 'parked')),
+         c.ready, c.others, c.waiting
+    FROM seen AS s CROSS JOIN cut AS c
+   CROSS JOIN LATERAL (VALUES ('task', s.identifier), ('queue', s.queue_name)) AS n (kind, name)
+   WHERE n.name IS NOT NULL AND (of_kind IS NULL OR n.kind = of_kind)
+   GROUP BY n.kind, n.name, c.ready, c.others, c.waiting;
 $$;
-COMMENT ON FUNCTION pulse_internal.paused_part(text[]) IS
-  'Returns which part of jobs with these queues is behind a pause, judged by 100 of the queues.';
+COMMENT ON FUNCTION pulse_internal.first_groups(timestamptz, int, text) IS
+  'Counts the first live jobs of each lane by task and by queue; is_cut: a lane has more than the '
+  'bound.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.count_parked(
-    moment timestamptz, bound int, OUT future bigint, OUT next_minute bigint, OUT due bigint,
-    OUT paused bigint, OUT waiting bigint, OUT oldest timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+-- Beyond the bound few jobs of each task are counted, so that all tasks are listed.
+CREATE OR REPLACE FUNCTION pulse_internal.seen_of_tasks(max_rows int)
+  RETURNS TABLE (name text, due bigint, future bigint, soon bigint, oldest timestamptz,
+                 more_due boolean, more_future boolean, more_soon boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  names CONSTANT text[] := ARRAY(
+    SELECT DISTINCT f.identifier
+      FROM (SELECT * FROM pulse_internal.first_ready LIMIT max_rows) AS f);
+BEGIN
+  RETURN QUERY SELECT t.* FROM pulse_internal.due_of_tasks(
+    names, array_fill('infinity'::timestamptz, ARRAY[cardinality(names)]), 300) AS t;
+END $$;
+COMMENT ON FUNCTION pulse_internal.seen_of_tasks(int) IS
+  'Counts ready jobs of the tasks in the first max_rows pairs of task and priority, as '
+  'due_of_tasks() does.';
+
+-- The last row of a kind may have no name: there are further ones, of which nothing is told.
+CREATE OR REPLACE FUNCTION pulse_internal.uncounted_stats(max_rows int, of_kind text)
+  RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
+                 oldest timestamptz, estimated boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  bound CONSTANT int := 1000;
+  most_queues CONSTANT int := least(max_rows, 100);
+  moment CONSTANT timestamptz := pulse.now();
+BEGIN
+  RETURN QUERY
+  WITH group_of AS MATERIALIZED (
+    SELECT f.* FROM pulse_internal.first_groups(moment, bound, of_kind) AS f
+  ), cut AS MATERIALIZED (
+    SELECT coalesce(bool_or(g.ready_is_cut), false) AS ready,
+           coalesce(bool_or(g.others_are_cut), false) AS others,
+           coalesce(bool_or(g.waiting_is_cut), false) AS waiting
+      FROM group_of AS g
+  ), open AS MATERIALIZED (
+    SELECT o.* FROM cut AS c
+     CROSS JOIN LATERAL pulse_internal.seen_of_tasks(max_rows + 1) AS o
+     WHERE c.ready AND (of_kind = 'task') IS NOT FALSE
+  ), walked AS (
+    SELECT w.name FROM cut AS c
+     CROSS JOIN LATERAL pulse_internal.parked_queues(most_queues + 1) AS w (name)
+     WHERE c.others AND (of_kind = 'queue') IS NOT FALSE
+  ), listed AS MATERIALIZED (
+    SELECT r.kind, r.name, r.place > CASE r.kind WHEN 'task' THEN max_rows ELSE most_queues END
+             AS is_beyond
+      FROM (SELECT k.kind, k.name, row_number() OVER (
+                     PARTITION BY k.kind ORDER BY min(k.oldest) NULLS LAST, k.name) AS place
+              FROM (SELECT g.kind, g.name, g.oldest FROM group_of AS g
+                    UNION ALL SELECT 'task', o.name, o.oldest FROM open AS o
+                    UNION ALL SELECT 'queue', w.name, NULL FROM walked AS w) AS k
+             GROUP BY k.kind, k.name) AS r
+  ), queue AS MATERIALIZED (
+    SELECT ARRAY(SELECT l.name FROM listed AS l WHERE l.kind = 'queue' AND NOT l.is_beyond)
+             AS names
+      FROM cut AS c WHERE c.ready OR c.others
+  ), counted AS MATERIALIZED (
+    SELECT n.* FROM queue AS q CROSS JOIN LATERAL pulse_internal.count_queues(q.names, bound) AS n
+  ), old AS MATERIALIZED (
+    SELECT o.* FROM queue AS q CROSS JOIN LATERAL pulse_internal.oldest_of_queues(q.names) AS o
+  )
+  SELECT l.kind, l.name,
+         CASE l.kind WHEN 'task' THEN greatest(o.due, g.due, 0)
+           ELSE coalesce(n.ready, g.due + g.future) END,
+         CASE l.kind WHEN 'task' THEN greatest(o.future, g.future, 0) END,
+         coalesce(n.due + n.future, g.parked, 0) + coalesce(g.waiting, 0),
+         greatest(n.running, g.running, 0), coalesce(o.oldest, d.oldest, g.oldest),
+         CASE l.kind WHEN 'task' THEN c.others OR coalesce(o.more_due OR o.more_future, c.ready)
+           ELSE coalesce(n.is_cut, false) OR c.waiting END
+    FROM listed AS l CROSS JOIN cut AS c
+    LEFT JOIN group_of AS g ON g.kind = l.kind AND g.name = l.name
+    LEFT JOIN open AS o ON l.kind = 'task' AND o.name = l.name
+    LEFT JOIN counted AS n ON l.kind = 'queue' AND n.name = l.name
+    LEFT JOIN old AS d ON l.kind = 'queue' AND d.name = l.name
+   WHERE NOT l.is_beyond
+  UNION ALL
+  SELECT DISTINCT l.kind, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
+         NULL::timestamptz, true
+    FROM listed AS l WHERE l.is_beyond
+   ORDER BY 1 DESC, 7 NULLS LAST, 2;
+END $$;
+COMMENT ON FUNCTION pulse_internal.uncounted_stats(int, text) IS
+  'Returns depth and age of tasks and queues where no commit counts them.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.uncounted_open(
+    moment timestamptz, bound int, OUT due bigint, OUT future bigint, OUT soon bigint,
+    OUT oldest timestamptz, OUT more_due boolean, OUT more_future boolean, OUT more_soon boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  due_queues text[];
+  most_pairs CONSTANT int := 150;
+  jobs bigint;
+  pairs bigint;
 BEGIN
-  SELECT array_agg(d.queue_name), min(d.run_at) INTO due_queues, oldest
-    FROM (SELECT j.queue_name, j.run_at FROM pulse.job AS j
-           WHERE j.index_lane = 'p' AND j.run_at <= moment
-           ORDER BY j.run_at LIMIT bound) AS d;
-  due := coalesce(cardinality(due_queues), 0);
-  -- Beyond the bound a sample tells.
-  IF due < bound THEN
-    paused := round(due * pulse_internal.paused_part(due_queues));
+  SELECT count(*), count(*) FILTER (WHERE r.run_at <= moment),
+         count(*) FILTER (WHERE r.run_at > moment),
+         count(*) FILTER (WHERE r.run_at > moment AND r.run_at <= moment + interval '1 minute'),
+         min(r.run_at) FILTER (WHERE r.run_at <= moment), false, false, false
+    INTO jobs, due, future, soon, oldest, more_due, more_future, more_soon
+    FROM (SELECT j.run_at FROM pulse_internal.ready_job AS j
+           ORDER BY j.identifier, j.priority, j.run_at LIMIT bound + 1) AS r;
+  IF jobs > bound THEN
+    pairs := (SELECT count(*) FROM (
+                SELECT FROM pulse_internal.first_ready LIMIT most_pairs + 1) AS p);
+    SELECT greatest(sum(t.due), uncounted_open.due),
+           greatest(sum(t.future), uncounted_open.future),
+           greatest(sum(t.soon), uncounted_open.soon),
+           least(min(t.oldest), uncounted_open.oldest),
+           bool_or(t.more_due) OR pairs > most_pairs,
+           bool_or(t.more_future) OR pairs > most_pairs,
+           bool_or(t.more_soon) OR pairs > most_pairs
+      INTO due, future, soon, oldest, more_due, more_future, more_soon
+      FROM pulse_internal.seen_of_tasks(most_pairs) AS t;
   END IF;
-  SELECT count(*), count(*) FILTER (WHERE l.run_at <= moment + interval '1 minute')
-    INTO future, next_minute
-    FROM (SELECT j.run_at FROM pulse.job AS j
-           WHERE j.index_lane = 'p' AND j.run_at > moment
-           ORDER BY j.run_at LIMIT bound) AS l;
-  SELECT count(*) INTO waiting
-    FROM (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w;
 END $$;
-COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
-  'Counts parked jobs that are due at a moment and of these the ones behind a pause, due later, '
-  'due within the next minute, and waiting for other jobs, each up to a bound, and tells which has '
-  'been due for longest.';
+COMMENT ON FUNCTION pulse_internal.uncounted_open(timestamptz, int) IS
+  'Counts ready jobs that are due at a moment, are not, and fall due within a minute: all up to a '
+  'bound, else those that it sees of the first 150 pairs of task and priority.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.sample_states(
-    moment timestamptz, part float8, OUT ready bigint, OUT future bigint,
-    OUT due_next_minute bigint, OUT parked_future bigint, OUT parked_due bigint,
-    OUT parked_paused bigint, OUT parked_waiting bigint, OUT running bigint)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET jit = off AS $$
-DECLARE
-  due_queues text[];
-BEGIN
-  SELECT round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at <= moment) / part),
-         round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at > moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane IN ('o', 'p') AND j.state <> 'running'
-                                  AND j.run_at > moment
-                                  AND j.run_at <= moment + interval '1 minute') / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'p' AND j.run_at > moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment) / part),
-         round(count(*) FILTER (WHERE j.index_lane = 'w') / part),
-         round(count(*) FILTER (WHERE j.state = 'running') / part),
-         array_agg(j.queue_name) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment)
-    INTO ready, future, due_next_minute, parked_future, parked_due, parked_waiting, running,
-         due_queues
-    FROM (SELECT s.index_lane, s.queue_name, s.run_at, s.state::text AS state
-            FROM pulse.job AS s TABLESAMPLE SYSTEM (part * 100)
-                 REPEATABLE (pulse_internal.sample_of_minute())) AS j;
-  parked_paused := round(parked_due * pulse_internal.paused_part(due_queues));
-END $$;
-COMMENT ON FUNCTION pulse_internal.sample_states(timestamptz, float8) IS
-  'Counts jobs by state on a part of the table''s pages, scaled up to the whole table.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.uncounted_jobs(
-    moment timestamptz, OUT ready bigint, OUT future bigint, OUT due_next_minute bigint,
-    OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
-    OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
-    OUT oldest_due_at timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.uncounted_jobs(moment timestamptz)
+  RETURNS pulse_internal.live_figures
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  bound CONSTANT int := 150;
-  part float8;
+  bound CONSTANT int := 1000;
   open record;
   parked record;
-  guess record;
+  f pulse_internal.live_figures;
 BEGIN
-  SELECT * INTO open FROM pulse_internal.count_open(moment, bound, bound);
-  SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
-  running := coalesce(cardinality(pulse_internal.running_ids(NULL, bound)), 0);
-  estimated := ARRAY(
-    SELECT f.name FROM (VALUES
-      ('ready', open.ready, open.cut), ('future', open.future, open.cut),
-      ('due_next_minute', greatest(open.next_minute, parked.next_minute), open.cut),
-      ('parked_future', parked.future, false), ('parked_paused', parked.due, false),
-      ('parked_full', parked.due, false), ('parked_waiting', parked.waiting, false),
-      ('running', running, false)) AS f (name, counted, cut)
-     WHERE f.counted >= bound OR f.cut);
-  -- Where nothing is estimated, no row is found and each guess is NULL.
-  part := pulse_internal.sampled_part(300);
-  SELECT * INTO guess FROM pulse_internal.sample_states(moment, part) WHERE estimated <> '{}';
-  IF part >= 1 THEN
-    estimated := '{}';
-  END IF;
-  ready := greatest(open.ready, guess.ready);
-  future := greatest(open.future, guess.future);
-  due_next_minute := greatest(open.next_minute + parked.next_minute, guess.due_next_minute);
-  parked_future := greatest(parked.future, guess.parked_future);
-  parked_paused := CASE WHEN parked.due < bound THEN parked.paused
-                     ELSE guess.parked_paused END;
-  parked_full := CASE WHEN parked.due < bound THEN parked.due
-                   ELSE greatest(parked.due, guess.parked_due) END - parked_paused;
-  parked_waiting := greatest(parked.waiting, guess.parked_waiting);
-  running := greatest(running, guess.running);
-  oldest_due_at := least(open.oldest, parked.oldest);
+  SELECT * INTO open FROM pulse_internal.uncounted_open(moment, bound);
+  SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound + 1);
+  f.ready := open.due;
+  f.future := open.future;
+  f.due_next_minute := open.soon + least(parked.next_minute, bound);
+  f.parked_future := least(parked.future, bound);
+  f.parked_paused := least(parked.paused, bound);
+  f.parked_full := least(parked.due, bound) - f.parked_paused;
+  f.parked_waiting := least(parked.waiting, bound);
+  f.running := coalesce(cardinality(pulse_internal.running_ids(NULL, bound + 1)), 0);
+  f.estimated := ARRAY(
+    SELECT n.name FROM (VALUES
+      ('ready', open.more_due), ('future', open.more_future),
+      ('due_next_minute', open.more_soon OR parked.next_minute > bound),
+      ('parked_future', parked.future > bound), ('parked_paused', parked.due > bound),
+      ('parked_full', parked.due > bound), ('parked_waiting', parked.waiting > bound),
+      ('running', f.running > bound)) AS n (name, is_cut) WHERE n.is_cut);
+  f.running := least(f.running, bound);
+  f.oldest_due_at := least(open.oldest, parked.oldest);
+  RETURN f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.uncounted_jobs(timestamptz) IS
   'Returns the figures of pulse.overview that are about live jobs, where no commit counts them.';

@@ -16,3 +16,10 @@ CREATE TRIGGER count_truncated AFTER TRUNCATE ON pulse.job
 ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_written;
 ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_changed;
 ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_truncated;
+
+-- The figures of pulse.overview that are about live jobs.
+CREATE TYPE pulse_internal.live_figures AS (
+  ready bigint, future bigint, due_next_minute bigint, parked_future bigint, parked_paused bigint,
+  parked_full bigint, parked_waiting bigint, running bigint, estimated text[],
+  oldest_due_at timestamptz
+);

@@ -1,6 +1,6 @@
 -- sql/monitor/overview.sql: the state of the whole queue in one row.
 \ir support/setup.psql
-SELECT plan(34);
+SELECT plan(35);
 
 SELECT expect_function('overview', '',
   'TABLE(at timestamp with time zone, ready bigint, future bigint, due_next_minute bigint, '
@@ -127,9 +127,9 @@ SELECT 'bulk', n % 3, now() - interval '1 s' * n, to_json(repeat('x', 300))
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'queued', 'queue_' || n % 200, 'parked', now() - interval '1 s' * n
   FROM generate_series(1, 140) AS n;
-SELECT is((SELECT ROW(ready BETWEEN 10000 AND 160000, parked_full, estimated)::text
+SELECT is((SELECT ROW(ready >= 1000, ready <= 3000, parked_full, estimated)::text
              FROM pulse.overview),
-  '(t,140,{ready})', 'a great many are estimated and it is said so, fewer are exact');
+  '(t,t,140,{ready})', 'of a great many what was seen and it is said so, fewer are exact');
 -- Pages that a statement reads, the second time.
 CREATE FUNCTION pages_of(statement text) RETURNS int
   LANGUAGE plpgsql AS $$
@@ -149,12 +149,16 @@ SELECT 'a ' || n / 2, n % 2, now() + CASE WHEN n < 3 THEN -90 WHEN n < 8 THEN 5 
                                      * interval '1 s' * n
   FROM generate_series(1, 200) AS n;
 ANALYZE pulse.job;
-SELECT is((SELECT ROW(ready > 2, future >= 147, due_next_minute >= 1, estimated)::text
+SELECT is((SELECT ROW(ready >= 2, future >= 140, due_next_minute >= 1, estimated)::text
              FROM pulse.overview),
   '(t,t,t,"{ready,future,due_next_minute}")',
   'of many tasks and priorities the first jobs are a lower limit');
-SELECT is((SELECT date_trunc('minute', oldest_due_age) FROM pulse.overview), interval '3 min',
-  'and the oldest is told');
+SELECT is((SELECT date_trunc('minute', oldest_due_age) FROM pulse.overview), interval '11:06',
+  'and the oldest that was seen');
+DELETE FROM pulse.job WHERE identifier = 'bulk' AND id % 50 <> 0;
+SELECT is((SELECT ROW(ready, future, due_next_minute, parked_full, estimated)::text
+             FROM pulse.overview), '(802,198,5,140,{})',
+  'up to a thousand are counted one by one, of whatever tasks and priorities');
 
 SELECT * FROM finish();
 ROLLBACK;
