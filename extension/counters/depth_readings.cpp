@@ -103,7 +103,7 @@ DepthsStatus status_of(DatabaseDepths* database, Oid job) {
 }
 
 DepthReadings read_depths(const DepthChange* own, int count) {
-  DepthReadings readings = {DepthsStatus::kUnknown, 0, nullptr};
+  DepthReadings readings = {};
   if (RecoveryInProgress() || !has_depths()) return readings;
   DatabaseDepths* database = depths_of(this_database());
   note_reading(database);
@@ -112,11 +112,12 @@ DepthReadings read_depths(const DepthChange* own, int count) {
   OwnChanges changes = sort_changes(own, count);
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
   readings.status = status_of(database, job);
+  readings.counted_at = wall_now();
   if (readings.status != DepthsStatus::kUnknown) {
     Size most = kDepthKinds;
     for (HTAB* table : depth_tables) most += hash_get_num_entries(table);
     readings.readings = static_cast<DepthReading*>(
-        MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DepthReading) * most));
+        MemoryContextAllocHuge(TopTransactionContext, sizeof(DepthReading) * most));
     put_readings(&readings, database, changes);
   }
   LWLockRelease(depths_lock);

@@ -8,8 +8,8 @@ namespace pulse {
 namespace {
 
 void put_depth(ReturnSetInfo* results, const char* kind, const DepthReading& reading,
-               bool is_exact) {
-  Datum values[8];
+               const DepthReadings& read) {
+  Datum values[9];
   bool nulls[lengthof(values)] = {};
   values[0] = CStringGetTextDatum(kind);
   values[1] = PointerGetDatum(cstring_to_text_with_len(reading.name, reading.length));
@@ -20,13 +20,13 @@ void put_depth(ReturnSetInfo* results, const char* kind, const DepthReading& rea
   nulls[5] = reading.claimed_at == 0;
   values[6] = TimestampTzGetDatum(reading.latest);
   nulls[6] = reading.latest == kNoTime;
-  values[7] = BoolGetDatum(is_exact);
+  values[7] = BoolGetDatum(read.status == DepthsStatus::kExact);
+  values[8] = TimestampTzGetDatum(read.counted_at);
   tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
 // The sums over all tasks come first, also where there is no job.
 void put_depths(ReturnSetInfo* results, const DepthReadings& read) {
-  bool is_exact = read.status == DepthsStatus::kExact;
   DepthReading sums = {};
   sums.latest = kNoTime;
   for (int i = 0; i < read.count; i++) {
@@ -35,10 +35,10 @@ void put_depths(ReturnSetInfo* results, const DepthReadings& read) {
       sums.jobs[state] += read.readings[i].jobs[state];
     sums.latest = Max(sums.latest, read.readings[i].latest);
   }
-  put_depth(results, "all", sums, is_exact);
+  put_depth(results, "all", sums, read);
   for (int i = 0; i < read.count; i++)
     put_depth(results, read.readings[i].kind == kTaskDepth ? "task" : "queue", read.readings[i],
-              is_exact);
+              read);
 }
 
 void note_written_row(TriggerData* trigger) {

@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "server/clocks.hpp"
 #include "server/values.hpp"
 
 namespace pulse {
@@ -27,6 +28,15 @@ struct LastName {
   DepthKey key;
 };
 LastName last_names[kDepthKinds];
+
+// What this transaction read last, in its memory.
+struct TakenCount {
+  DepthReadings read;
+  int64 taken_us;
+  bool is_old;  // the transaction has changed a depth since
+};
+constexpr int64 kTakenForUs = USECS_PER_SEC;
+TakenCount taken = {};
 
 // The notes of a long transaction live in its memory.
 void grow_changes() {
@@ -55,6 +65,7 @@ const LastName* look_up(DepthKind kind, const text* name) {
 
 // Changes that follow each other mostly are of the same task and queue.
 DepthChange* change_of(DepthKind kind, Datum name) {
+  taken.is_old = true;
   const LastName* of = look_up(kind, DatumGetTextPP(name));
   SubTransactionId savepoint = GetCurrentSubTransactionId();
   for (int i = note_count - 1; i >= 0 && i >= note_count - 4; i--) {
@@ -106,6 +117,18 @@ bool has_same_names(const DepthRow& a, const DepthRow& b) {
          (a.queue_name.isnull || is_same_text(a.queue_name.value, b.queue_name.value));
 }
 
+bool is_taken() {
+  return taken.read.readings && !taken.is_old &&
+         (IsolationUsesXactSnapshot() || monotonic_us() - taken.taken_us < kTakenForUs);
+}
+
+DepthReadings take_count() {
+  Size size = sizeof(DepthChange) * note_count;
+  auto* own = static_cast<DepthChange*>(MemoryContextAllocHuge(CurrentMemoryContext, size + 1));
+  for (int i = 0; i < note_count; i++) own[i] = notes[i].change;
+  return read_depths(own, note_count);
+}
+
 // What holds for one note of a transaction holds for the next.
 bool counts_depths() { return note_count > 0 || has_depths(); }
 
@@ -147,11 +170,13 @@ void note_truncated_jobs() { is_truncated = has_depths(); }
 
 DepthReadings read_depths_with_own() {
   // The rows that this transaction removed were not counted one by one.
-  if (is_truncated) return {DepthsStatus::kUnknown, 0, nullptr};
-  Size size = sizeof(DepthChange) * note_count;
-  auto* own = static_cast<DepthChange*>(MemoryContextAllocHuge(CurrentMemoryContext, size + 1));
-  for (int i = 0; i < note_count; i++) own[i] = notes[i].change;
-  return read_depths(own, note_count);
+  if (is_truncated) return {};
+  if (is_taken()) return taken.read;
+  if (taken.read.readings) pfree(taken.read.readings);
+  taken = {};
+  taken.read = take_count();
+  taken.taken_us = monotonic_us();
+  return taken.read;
 }
 
 bool are_depths_known() { return !is_truncated && has_counted_depths(); }
@@ -175,11 +200,13 @@ void forget_noted_depths() {
   note_capacity = kFirstNotes;
   note_count = 0;
   is_truncated = false;
+  taken = {};
   for (LastName& last : last_names) last.length = 0;
 }
 
 // A subtransaction with a higher id began within the undone one.
 void forget_noted_depths_since(SubTransactionId undone) {
+  taken.is_old = true;
   while (note_count > 0 && notes[note_count - 1].savepoint >= undone) note_count--;
 }
 

@@ -27,6 +27,9 @@ void note_changed_job(const DepthRow& before, const DepthRow& after);
 // All rows are gone, uncounted.
 void note_truncated_jobs();
 
+// The depths with what this transaction changed itself. In one transaction all readings of a second
+// are the same count, and at REPEATABLE READ all readings, so that two views do not contradict each
+// other; a change of its own is seen at once.
 DepthReadings read_depths_with_own();
 // False also in a transaction that removed rows uncounted.
 bool are_depths_known();

@@ -11,11 +11,14 @@ COMMENT ON TRIGGER count_truncated ON pulse.job IS 'Asks for a recount.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.depths()
   RETURNS TABLE (kind text, name text, ready bigint, parked bigint, running bigint,
-                 claimed_at timestamptz, latest_run_at timestamptz, is_exact boolean)
+                 claimed_at timestamptz, latest_run_at timestamptz, is_exact boolean,
+                 counted_at timestamptz)
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_depths';
 COMMENT ON FUNCTION pulse_internal.depths() IS
   'Returns the jobs of all tasks together (kind all), of each task and of each queue, all at one '
-  'moment; a name of NULL stands for further names. No waiting job has a run_at after '
+  'moment, counted_at; a name of NULL stands for further names. All calls of a transaction within '
+  'a second return the same count, at REPEATABLE READ all calls, with the changes that the '
+  'transaction makes itself. No waiting job has a run_at after '
   'latest_run_at. is_exact is false where changes that no commit '
   'counted wait for the next recount. No row: nothing was counted yet, or this server does not '
   'count.';

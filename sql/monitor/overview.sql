@@ -140,7 +140,8 @@ COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint, big
 CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
     moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT parked bigint,
     OUT running bigint, OUT is_exact boolean, OUT due bigint, OUT future bigint, OUT soon bigint,
-    OUT oldest timestamptz, OUT is_cut boolean, OUT more_soon boolean, OUT behind_pause bigint)
+    OUT oldest timestamptz, OUT is_cut boolean, OUT more_soon boolean, OUT behind_pause bigint,
+    OUT counted_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -176,9 +177,9 @@ BEGIN
   )
   SELECT d.ready, d.parked, d.running, d.is_exact, coalesce(o.due, 0), coalesce(o.future, 0),
          coalesce(o.soon, 0), o.oldest, coalesce(o.is_cut, false), coalesce(o.more_soon, false),
-         p.jobs
+         p.jobs, d.counted_at
     INTO ready, parked, running, is_exact, due, future, soon, oldest, is_cut, more_soon,
-         behind_pause
+         behind_pause, counted_at
     FROM d CROSS JOIN open AS o CROSS JOIN pause AS p WHERE d.kind = 'all';
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
@@ -211,6 +212,7 @@ BEGIN
   f.parked_full := split.due - f.parked_paused;
   f.running := seen.running;
   f.oldest_due_at := least(seen.oldest, parked.oldest);
+  f.counted_at := seen.counted_at;
   -- Among the parked jobs of paused queues may be some of the future ones.
   may_be_future := parked.due >= bound AND split.future > 0 AND f.parked_paused > 0;
   f.estimated := ARRAY(
@@ -247,7 +249,7 @@ CREATE OR REPLACE FUNCTION pulse.overview()
     failed bigint, quarantined bigint, cancelled bigint, expired bigint, workers_alive bigint,
     workers_draining bigint, workers_silent bigint, workers_lost bigint, next_schedule text,
     next_schedule_at timestamptz, installation text, claims boolean, swept_at timestamptz,
-    sweeps boolean)
+    sweeps boolean, counted_at timestamptz)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -263,7 +265,7 @@ BEGIN
          s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
-         pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
+         pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at
     FROM pulse_internal.live_figures(moment) AS j
    CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
@@ -279,7 +281,7 @@ CREATE OR REPLACE VIEW pulse.overview AS
          o.parked_full, o.parked_waiting, o.running, o.estimated, o.oldest_due_at,
          o.oldest_due_age, o.completed, o.failed, o.quarantined, o.cancelled, o.expired,
          o.workers_alive, o.workers_draining, o.workers_silent, o.workers_lost, o.next_schedule,
-         o.next_schedule_at, o.installation, o.claims, o.swept_at, o.sweeps
+         o.next_schedule_at, o.installation, o.claims, o.swept_at, o.sweeps, o.counted_at
     FROM pulse.overview() AS o;
 COMMENT ON VIEW pulse.overview IS
   'The state of the whole queue in one row, cheap enough to be polled each second beside millions '
@@ -331,3 +333,6 @@ COMMENT ON COLUMN pulse.overview.claims IS 'The setting pulse.claims of this ses
 COMMENT ON COLUMN pulse.overview.swept_at IS 'When the last sweep began';
 COMMENT ON COLUMN pulse.overview.sweeps IS
   'A sweep has run within the last two sweep intervals: dead workers are noticed';
+COMMENT ON COLUMN pulse.overview.counted_at IS
+  'When the live jobs were counted: calls of a transaction within a second have the same count, '
+  'and at REPEATABLE READ all calls';

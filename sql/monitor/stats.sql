@@ -3,27 +3,57 @@
 -- to a bound (uncounted.sql). Ages are exact: the oldest job of each priority of a task or queue
 -- stands first on its index.
 
--- First come the names of which nothing was claimed for longest, so that a stuck one is listed, and
--- those without waiting jobs last. What a row of no name adds up is not looked at.
+-- First come the names of which nothing was claimed for longest, so that a stuck one is listed,
+-- then tasks that have but future jobs, and names without waiting jobs last. Where not all tasks
+-- are listed, an index tells before which of them have but future jobs.
+CREATE OR REPLACE FUNCTION pulse_internal.ranked_depths(
+    max_rows int, of_kind text, moment timestamptz)
+  RETURNS TABLE (kind text, name text, ready bigint, parked bigint, running bigint,
+                 latest_run_at timestamptz, is_exact boolean, counted_at timestamptz, place bigint)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  WITH depth AS MATERIALIZED (
+    SELECT * FROM pulse_internal.depths() AS d
+     WHERE d.kind <> 'all' AND (of_kind IS NULL OR d.kind = of_kind)
+  ), unsure AS MATERIALIZED (
+    SELECT d.name, d.latest_run_at FROM depth AS d
+     WHERE d.kind = 'task' AND d.ready > 0 AND d.parked = 0 AND d.latest_run_at > moment
+       AND d.name IS NOT NULL
+       AND (SELECT count(*) FROM depth AS t WHERE t.kind = 'task') > max_rows
+     ORDER BY d.claimed_at NULLS FIRST, d.name LIMIT 1000
+  ), later AS MATERIALIZED (
+    SELECT t.name FROM pulse_internal.due_of_tasks(ARRAY(SELECT u.name FROM unsure AS u),
+             ARRAY(SELECT u.latest_run_at FROM unsure AS u), 1) AS t
+     WHERE t.due = 0 AND NOT t.more_due
+  )
+  SELECT d.kind, d.name, d.ready, d.parked, d.running, d.latest_run_at, d.is_exact, d.counted_at,
+         row_number() OVER (
+           PARTITION BY d.kind
+           ORDER BY d.name IS NULL, d.ready + d.parked = 0, l.name IS NOT NULL,
+                    d.claimed_at NULLS FIRST, d.name)
+    FROM depth AS d LEFT JOIN later AS l ON d.kind = 'task' AND l.name = d.name;
+END $$;
+COMMENT ON FUNCTION pulse_internal.ranked_depths(int, text, timestamptz) IS
+  'Returns the depths of tasks and queues, and in which place each is listed among max_rows.';
+
+-- Nothing looks at the jobs that a row without a name adds up.
 CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind text)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest timestamptz, estimated boolean, paused boolean, waiting bigint,
-                 names bigint)
+                 names bigint, counted_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   -- So many are looked at for their oldest job, and for jobs that are not due.
   most_tasks CONSTANT int := 250;
   most_queues CONSTANT int := 100;
+  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
   WITH ranked AS MATERIALIZED (
-    SELECT d.*, row_number() OVER (
-             PARTITION BY d.kind
-             ORDER BY d.name IS NULL, d.ready + d.parked = 0, d.claimed_at NULLS FIRST, d.name)
-             AS place
-      FROM pulse_internal.depths() AS d
-     WHERE d.kind <> 'all' AND (of_kind IS NULL OR d.kind = of_kind)
+    SELECT r.* FROM pulse_internal.ranked_depths(max_rows, of_kind, moment) AS r
   ), listed AS MATERIALIZED (
     SELECT r.* FROM ranked AS r WHERE r.name IS NOT NULL AND r.place <= max_rows
   ), asked AS (
@@ -40,23 +70,30 @@ BEGIN
   ), pause AS MATERIALIZED (
     SELECT u.name FROM unnest(pulse_internal.paused_queues(
              ARRAY(SELECT l.name FROM listed AS l WHERE l.kind = 'queue'))) AS u (name)
+  ), told AS (
+    SELECT l.kind, l.name, CASE WHEN d.name IS NULL THEN l.ready ELSE d.due END AS ready,
+           CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END AS future, l.parked, l.running,
+           coalesce(d.oldest, o.oldest) AS oldest,
+           NOT l.is_exact OR coalesce(
+             d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > moment) AS estimated,
+           CASE WHEN l.kind = 'queue' THEN p.name IS NOT NULL END AS paused,
+           l.ready + l.parked AS waiting, 1::bigint AS names, l.counted_at, l.place
+      FROM listed AS l
+      LEFT JOIN due AS d ON l.kind = 'task' AND d.name = l.name
+      LEFT JOIN old AS o ON l.kind = 'queue' AND o.name = l.name
+      LEFT JOIN pause AS p ON l.kind = 'queue' AND p.name = l.name
+    UNION ALL
+    SELECT r.kind, NULL, sum(r.ready)::bigint, NULL, sum(r.parked)::bigint,
+           sum(r.running)::bigint, NULL, NOT bool_and(r.is_exact), NULL,
+           sum(r.ready + r.parked)::bigint,
+           CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END, min(r.counted_at), NULL
+      FROM ranked AS r WHERE r.name IS NULL OR r.place > max_rows GROUP BY r.kind
   )
-  SELECT l.kind, l.name,
-         CASE WHEN d.name IS NULL THEN l.ready ELSE d.due END,
-         CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END,
-         l.parked, l.running, coalesce(d.oldest, o.oldest),
-         NOT l.is_exact OR coalesce(
-           d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > pulse.now()),
-         CASE WHEN l.kind = 'queue' THEN p.name IS NOT NULL END, l.ready + l.parked, 1::bigint
-    FROM listed AS l
-    LEFT JOIN due AS d ON l.kind = 'task' AND d.name = l.name
-    LEFT JOIN old AS o ON l.kind = 'queue' AND o.name = l.name
-    LEFT JOIN pause AS p ON l.kind = 'queue' AND p.name = l.name
-  UNION ALL
-  SELECT r.kind, NULL, sum(r.ready)::bigint, NULL, sum(r.parked)::bigint, sum(r.running)::bigint,
-         NULL, NOT bool_and(r.is_exact), NULL, sum(r.ready + r.parked)::bigint,
-         CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END
-    FROM ranked AS r WHERE r.name IS NULL OR r.place > max_rows GROUP BY r.kind;
+  SELECT t.kind, t.name, t.ready, t.future, t.parked, t.running, t.oldest, t.estimated, t.paused,
+         t.waiting, t.names, t.counted_at
+    FROM told AS t
+   ORDER BY t.kind DESC, t.name IS NULL, t.waiting = 0,
+            t.ready = 0 AND t.parked = 0 AND t.future > 0, t.place;
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_stats(int, text) IS
   'Returns depth and age of tasks and queues as commits count them.';
@@ -64,7 +101,7 @@ COMMENT ON FUNCTION pulse_internal.counted_stats(int, text) IS
 CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 1000, of_kind text = NULL)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
-                 paused boolean, waiting bigint, names bigint)
+                 paused boolean, waiting bigint, names bigint, counted_at timestamptz)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -78,7 +115,7 @@ BEGIN
   IF pulse_internal.has_depths() THEN
     RETURN QUERY
     SELECT c.kind, c.name, c.ready, c.future, c.parked, c.running, c.oldest, moment - c.oldest,
-           c.estimated, c.paused, c.waiting, c.names
+           c.estimated, c.paused, c.waiting, c.names, c.counted_at
       FROM pulse_internal.counted_stats(stats.max_rows, of_kind) AS c;
   ELSE
     RETURN QUERY
@@ -86,19 +123,20 @@ BEGIN
            u.estimated, CASE WHEN u.kind = 'queue' AND u.name IS NOT NULL THEN
              EXISTS (SELECT FROM pulse_internal.level_settings(u.name) AS l WHERE l.paused) END,
            u.ready + coalesce(u.future, 0) + u.parked,
-           CASE WHEN u.name IS NOT NULL THEN 1::bigint END
+           CASE WHEN u.name IS NOT NULL THEN 1::bigint END, moment
       FROM pulse_internal.uncounted_stats(stats.max_rows, of_kind) AS u;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int, text) IS
   'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind: '
-  'first those of which nothing was claimed for longest. Where there are more, a last row without '
-  'a name adds them up. of_kind: task or queue, where one is enough. The view pulse.stats '
-  'describes the columns. Raises PU004 for max_rows out of range and for another kind.';
+  'first those of which nothing was claimed for longest, tasks that have but future jobs last. '
+  'Where there are more, a last row without a name adds them up. of_kind: task or queue, where '
+  'one is enough. The view pulse.stats describes the columns. Raises PU004 for max_rows out of '
+  'range and for another kind.';
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
-         s.estimated, s.paused, s.waiting, s.names
+         s.estimated, s.paused, s.waiting, s.names, s.counted_at
     FROM pulse.stats() AS s;
 COMMENT ON VIEW pulse.stats IS
   'Depth and age of waiting and running jobs, one row per task and per queue, cheap enough to be '
@@ -125,3 +163,6 @@ COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.stats.waiting IS 'Ready, future and parked jobs together';
 COMMENT ON COLUMN pulse.stats.names IS
   'How many tasks or queues the row is about; NULL: more than the server counts by name';
+COMMENT ON COLUMN pulse.stats.counted_at IS
+  'When the jobs were counted: calls of a transaction within a second have the same count, and at '
+  'REPEATABLE READ all calls';

@@ -222,6 +222,7 @@ BEGIN
       ('running', f.running > bound)) AS n (name, is_cut) WHERE n.is_cut);
   f.running := least(f.running, bound);
   f.oldest_due_at := least(open.oldest, parked.oldest);
+  f.counted_at := moment;
   RETURN f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.uncounted_jobs(timestamptz) IS

@@ -21,5 +21,5 @@ ALTER TABLE pulse.job ENABLE ALWAYS TRIGGER count_truncated;
 CREATE TYPE pulse_internal.live_figures AS (
   ready bigint, future bigint, due_next_minute bigint, parked_future bigint, parked_paused bigint,
   parked_full bigint, parked_waiting bigint, running bigint, estimated text[],
-  oldest_due_at timestamptz
+  oldest_due_at timestamptz, counted_at timestamptz
 );

@@ -135,6 +135,32 @@ subtest 'stats lists what was counted' => sub {
         WHERE name !~ 'stuck'}), 'later many', 'all are listed');
     is(value($node, q{SELECT count(*) FROM pulse.stats(41, 'task') WHERE name ~ 'stuck'}), 40,
         'those of which nothing was claimed for longest first');
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'a ' || n, now() + interval '1 h' FROM generate_series(1, 5) AS n});
+    is(value($node, q{SELECT DISTINCT name ~ '^a ' FROM (SELECT name FROM pulse.stats(1000, 'task')
+        OFFSET 42) AS s}), 't', 'tasks that have but future jobs come last');
+    is(value($node, q{SELECT count(*), count(*) FILTER (WHERE name ~ '^a ')
+        FROM pulse.stats(42, 'task') WHERE name IS NOT NULL}), '42|0',
+        'and are left out first');
+};
+
+subtest 'what a transaction reads is one count' => sub {
+    my $told = q{SELECT o.ready, o.counted_at = s.counted_at, s.ready FROM pulse.overview AS o,
+        pulse.stats(10, 'task') AS s WHERE s.name = 'one'};
+    value($node, 'DELETE FROM pulse.job');
+    add_jobs($node, 'one', 2);
+    my $session = Pulse::Session->new($node);
+    $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    is($session->query($told), '2|t|2', 'of one moment');
+    add_jobs($node, 'one', 3);
+    is($session->query($told), '2|t|2', 'whatever commits meanwhile');
+    $session->query(q{SAVEPOINT s; SELECT pulse.add_job('one')});
+    cmp_ok($session->query(q{SELECT ready FROM pulse_internal.depths() WHERE name = 'one'}), '>=',
+        3, 'and with its own changes');
+    $session->query('ROLLBACK');
+    is($session->query($told), '5|t|5', 'the next one reads anew');
+    is(value($node, q{SELECT now() - counted_at < '1 min' FROM pulse.overview}), 't',
+        'and tells when');
 };
 
 subtest 'a change that no commit counts is marked until the next recount' => sub {

@@ -5,7 +5,7 @@ SELECT plan(36);
 SELECT expect_function('stats', 'max_rows integer DEFAULT 1000, of_kind text DEFAULT NULL::text',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
   'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean, '
-  'paused boolean, waiting bigint, names bigint)',
+  'paused boolean, waiting bigint, names bigint, counted_at timestamp with time zone)',
   'volatile', 'definer');
 
 -- What is told of a task or queue, its age in seconds: whole minutes, whatever this took until now.
