@@ -68,8 +68,9 @@ void invalidate() {
   generation++;
 }
 
-// A change of any of these relations, or of an unnamed one, empties the cache: REINDEX CONCURRENTLY
-// gives an index another oid. Must not raise, because any lock of a relation may call it.
+// A change of any of these relations empties the cache, and so does a change of an unnamed
+// relation: REINDEX CONCURRENTLY gives an index another oid. Must not raise, because any lock of a
+// relation may call this function.
 extern "C" void pulse_relation_changed(Datum, Oid changed) {
   if (changed == InvalidOid) return invalidate();
   for (const auto& relation : kRelations)
@@ -140,7 +141,7 @@ const Catalog* catalog() {
     is_registered = true;
   }
   while (!is_valid) {
-    // An invalidation during the lookups repeats them; after an error the cache stays empty.
+    // An invalidation during the lookups repeats the lookups; after an error the cache stays empty.
     known.generation = generation;
     load_catalog();
     is_valid = known.generation == generation;

@@ -1,6 +1,7 @@
-// The oids of the extension's tables, indexes and enum values in this database. A session looks
-// them up once, and again after a change of any of them. The oid of an index is read under a lock
-// of its table: while that is held, REINDEX CONCURRENTLY does not drop the index.
+// The oids of the extension's tables, indexes and enum values in this database. A session looks the
+// oids up once, and again after a change of any of the objects. A session reads the oid of an index
+// under a lock of the index's table: while the session holds the lock, REINDEX CONCURRENTLY does
+// not drop the index.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,7 +9,7 @@
 namespace pulse {
 
 struct Catalog {
-  uint64 generation;  // another one after each change of the extension or its installation
+  uint64 generation;  // changes with each change of the extension or its installation
   Oid schema;
   Oid job;
   Oid job_key;
@@ -73,15 +74,18 @@ struct Catalog {
 // The number of indexes of pulse.job above.
 constexpr int kJobIndexes = 12;
 
-// Raises when the extension is not installed here, or its SQL is newer than this library.
+// Raises when the extension is not installed in this database, or the extension's SQL is newer than
+// this library.
 const Catalog* catalog();
-// One of its tables, by itself: a session that only looks needs no other, and each costs lookups.
+// Returns the oid of one table alone: a session that only reads the clock needs no other table, and
+// each table costs lookups.
 Oid clock_table();
 
 // False in a session that knows a later version to be installed. Costs nothing, and cannot raise.
 bool may_be_0_1_0();
 
-// Finds a function of schema pulse_internal; 0.1.0 has it in pulse, with an underscore before it.
+// Finds a function of schema pulse_internal; 0.1.0 has the function in pulse, with an underscore
+// before the name.
 Oid internal_function(const char* name, int count, const Oid* types);
 
 // Values of pulse.job.index_lane: which partial indexes contain the job's row.

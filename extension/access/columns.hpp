@@ -141,7 +141,7 @@ enum AttemptColumn : AttrNumber {
 // pulse.dependency
 enum DependencyColumn : AttrNumber { kDependencyChildId = 1, kDependencyParents = 3 };
 
-// pulse.finished_job: the columns that are not what they were in pulse.job
+// pulse.finished_job: the columns that differ from the columns of pulse.job
 enum FinishedColumn : AttrNumber {
   kFinishedPayload = 3,
   kFinishedState = 7,

@@ -9,7 +9,8 @@ constexpr int kMaxTables = 64;
 
 struct ExtensionTables {
   Oid extension;             // InvalidOid: not installed
-  TransactionId changed_by;  // xmin of its row in pg_extension: another after each update
+  TransactionId changed_by;  // xmin of the extension's row in pg_extension: changes with each
+                             // update
   Oid owner;
   int count;
   Oid table[kMaxTables];

@@ -1,4 +1,5 @@
-// Lookup of rows in an index: by id, where its first column is a bigint, or by scan keys.
+// Lookup of rows in an index: by id, where the first column of the index is a bigint, or by scan
+// keys.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -27,7 +28,7 @@ void seek_id(IndexLookup* ids, int64 id);
 void seek_keys(IndexLookup* rows, ScanKey keys);
 bool next_row(IndexLookup* rows);
 
-// Finds the first row of this id and puts it into `row`.
+// Finds the first row of this id and puts the row into `row`.
 bool find_id(IndexLookup* ids, int64 id);
 
 // Announces the ids of the following find_id() calls, in ascending order; the table's first column

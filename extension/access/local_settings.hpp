@@ -1,6 +1,6 @@
-// Settings of a C++ function for what it runs, as a SET clause gives them to a function in SQL.
-// Such a clause costs a tenth of an add, so a C++ function sets them around the call that needs
-// them. An error ends the nest level of settings too.
+// Settings of a C++ function for the code that the function runs, as a SET clause gives settings to
+// a function in SQL. A SET clause costs a tenth of an add, so a C++ function sets its settings
+// around the call that needs the settings. An error ends the nest level of settings too.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -17,7 +17,7 @@ inline void set_in_level(const char* setting, const char* value) {
 }
 
 // For user code that runs on the extension's tables: triggers, expressions and predicates of
-// indexes, checks. That code runs with the extension owner's rights, so the caller's search_path
+// indexes, checks. User code runs with the extension owner's rights, so the caller's search_path
 // must not apply. The extension's own code names every object in full and needs no path.
 template <typename Run>
 void under_secure_search_path(Run run) {

@@ -11,7 +11,7 @@ extern "C" {
 
 namespace pulse {
 
-constexpr int kBoundKeys = 2;  // its lower and its upper bound
+constexpr int kBoundKeys = 2;  // a lower and an upper bound of the scan
 
 JobOrder order_of(TupleTableSlot* row) {
   return {int2_of(row, kJobPriority), DatumGetTimestampTz(value_of(row, kJobRunAt)),

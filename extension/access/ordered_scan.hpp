@@ -1,5 +1,6 @@
 // Scans the due rows under one prefix of an index that continues with (priority, run_at, id), in
-// that order. Jobs that are not due yet cost one step per priority, whatever their number.
+// the order of the index. Jobs that are not due yet cost one step per priority, whatever the number
+// of jobs.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -26,7 +27,7 @@ struct OrderedScan : JobOrder {
   ScanKeyData keys[4];  // the fixed columns, then the lower and the upper bound
   Oid state;            // rows in another state are skipped
 
-  ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps their address
+  ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps the address of the array
   TupleTableSlot* slot;      // the current row
 
   // the earliest run_at of the skipped rows that are not due; 0: none
@@ -42,13 +43,13 @@ struct OrderedScan : JobOrder {
 // Fixes the next leading column to a value.
 void fix_text(OrderedScan* scan, Datum value);
 
-// Positions on the first due row, or the first one that does not sort before `from`; false when
-// there is none.
+// Positions on the first due row, or the first due row that does not sort before `from`; false when
+// no row is left.
 bool first_due_in_order(OrderedScan* scan);
 bool first_due_from(OrderedScan* scan, const JobOrder& from);
 bool next_due_in_order(OrderedScan* scan);
 
-// Records that the caller leaves the current row as it is.
+// Records that the caller leaves the current row unchanged.
 void leave_in_order(OrderedScan* scan);
 void end_ordered_scan(OrderedScan* scan);
 
@@ -71,10 +72,10 @@ void rescan_from(OrderedScan* scan, const JobOrder& from, int16 last);
 // Restarts the scan at the key that the caller has put after the prefix, up to priority `last`.
 void rescan_up_to(OrderedScan* scan, int16 last);
 
-// Reads the current row; false when it is in another state.
+// Reads the current row; false when the row is in another state.
 bool read_ordered_row(OrderedScan* scan);
 
-// True when the current row is due; otherwise its run_at may become `next_due`.
+// True when the current row is due; otherwise the row's run_at may become `next_due`.
 bool is_row_due(OrderedScan* scan);
 
 // The number of pages that this backend has read so far.

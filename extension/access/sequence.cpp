@@ -16,7 +16,8 @@ Buffer lock_page(Relation sequence) {
   return buffer;
 }
 
-// The page has the end of the last record of its sequence. Of 32 commits one waits for the disk.
+// The page has the end of the last record of its sequence. Of 32 commits a single commit waits for
+// the disk.
 void flush_sequence(Oid oid) {
   Relation sequence = try_relation_open(oid, AccessShareLock);
   if (!sequence) return;  // dropped by this transaction
@@ -30,7 +31,8 @@ void flush_sequence(Oid oid) {
 void note_taken(Oid sequence) {
   for (int i = 0; i < taken_count; i++)
     if (taken[i] == sequence) return;
-  // A transaction that drops the extension and creates it anew takes from more.
+  // A transaction that drops the extension and creates the extension anew takes numbers from more
+  // sequences.
   if (taken_count == kSequences) flush_sequence(taken[--taken_count]);
   taken[taken_count++] = sequence;
 }
@@ -57,7 +59,8 @@ int64 last_number(Oid oid) {
 }
 
 void flush_numbers() {
-  // Any other commit waits for its own WAL, which follows that of the sequences.
+  // With any other synchronous_commit, a commit waits for the WAL of the commit, which follows the
+  // WAL of the sequences.
   if (synchronous_commit != SYNCHRONOUS_COMMIT_OFF) return;
   for (int i = 0; i < taken_count; i++) flush_sequence(taken[i]);
 }

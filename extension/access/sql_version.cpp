@@ -6,7 +6,7 @@
 namespace pulse {
 namespace {
 
-// As pg_extension has it; null where the extension is not installed.
+// The version in pg_extension; null where the extension is not installed.
 char* installed_version() {
   Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
   ScanKeyData key;

@@ -1,4 +1,4 @@
-// The library serves the SQL of its own version and of every older one (make check-symbols).
+// The library serves the SQL of its own version and of every older version (make check-symbols).
 #pragma once
 
 namespace pulse {

@@ -39,7 +39,7 @@ void give_back(const TriedLocks& locks) {
   foreach (cell, locks.relations) UnlockRelationOid(lfirst_oid(cell), locks.mode);
 }
 
-// The first of these tables that cannot be locked; null: all are.
+// Returns the first of the named tables that cannot be locked; null: the session has all locks.
 text* try_lock_named(TriedLocks* locks, ArrayType* names) {
   Oid schema = get_namespace_oid("pulse", false);
   Datum* elements;
@@ -76,8 +76,9 @@ PULSE_FUNCTION(pulse_try_lock_tables) {
   PG_RETURN_TEXT_P(locked);
 }
 
-// pulse_internal.hold_schema(name): a schema can be renamed while its tables are locked, and
-// another of its name be made. The lock of its row lasts until the transaction ends; grants go on.
+// pulse_internal.hold_schema(name): while a session holds locks of tables, another session could
+// rename the schema of the tables and make another schema of the same name. The lock of the
+// schema's row lasts until the transaction ends; grants go on.
 PULSE_FUNCTION(pulse_hold_schema) {
   char* name = text_to_cstring(PG_GETARG_TEXT_PP(0));
   Relation schemas = table_open(NamespaceRelationId, RowShareLock);
