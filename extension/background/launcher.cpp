@@ -12,11 +12,11 @@ constexpr int kRestartAfterS = 1;
 constexpr int64 kMaxIdleUs = 60 * USECS_PER_SEC;
 // Lead time of a maintainer's start before a requested sweep, so that the sweep is on time.
 constexpr int64 kStartLeadUs = 150 * 1000;
-// Pause after the first failure; each further failure doubles it.
+// Pause after the first failure; each further failure doubles the pause.
 constexpr int64 kFirstPauseUs = 250 * 1000;
 constexpr int kMaxDoublings = 7;
-// Fewer doublings for failures detected without starting a process, so that they are checked more
-// often.
+// Fewer doublings for failures detected without starting a process, so that the launcher checks
+// more often.
 constexpr int kMaxCheapDoublings = 4;
 // The datconnlimit of a database whose DROP was interrupted.
 constexpr int kInvalidConnectionLimit = -2;
@@ -57,7 +57,7 @@ constexpr Report kReports[] = {
      "Raise max_worker_processes."},
 };
 
-// The listed ones; while the list is read, also former ones.
+// The listed databases; while the launcher reads the list, also former databases.
 ServedDatabase databases[2 * kMaxListed];
 int database_count = 0;
 
@@ -65,7 +65,7 @@ int database_count = 0;
 int max_maintainers() { return Max(1, (max_worker_processes - 1) / 2); }
 
 void set_serving(ServedDatabase* entry, bool is_serving) {
-  // A place that was given back may be another database's.
+  // A place that the launcher gave back may be another database's.
   if (entry->database && pg_atomic_read_u32(&entry->database->oid) == entry->oid)
     pg_atomic_write_u32(&entry->database->maintainer.is_serving, is_serving ? 1 : 0);
 }
@@ -77,11 +77,11 @@ void report(const ServedDatabase* entry) {
                     report.hint ? errhint("%s", report.hint) : 0));
 }
 
-// Logs an end that is new, and lets waiting clients know whether maintainers sweep there.
+// Logs an end that is new, and lets waiting clients know whether maintainers sweep in the database.
 void note_end(ServedDatabase* entry, MaintainerEnd end) {
   if (entry->end != end) entry->failures = 0;
   entry->end = end;
-  // Soon over. A maintainer that has just ended may still occupy its worker slot.
+  // These failures end soon. A maintainer that has just ended may still occupy its worker slot.
   if (end == MaintainerEnd::kBusy || (end == MaintainerEnd::kNoProcess && entry->failures < 2))
     return;
   set_serving(entry, end == MaintainerEnd::kRan);
@@ -105,9 +105,10 @@ void handle_end(ServedDatabase* entry, MaintainerEnd end, int64 now) {
   entry->failures++;
 }
 
-// Why no maintainer can start; kNone: one can. Looks the database up each time, because it may have
-// been dropped and created again. It scans pg_database, because a process without a database may
-// lack the relcache entries for an index scan.
+// Returns why no maintainer can start; kNone: a maintainer can start. Looks the database up each
+// time, because a session may have dropped the database and created the database again. The
+// function scans pg_database, because a process without a database may lack the relcache entries
+// for an index scan.
 MaintainerEnd find_database(ServedDatabase* entry) {
   Oid before = entry->oid;
   entry->database = nullptr;
@@ -143,13 +144,13 @@ BackgroundWorker describe_process(const char* type, const char* function) {
   snprintf(worker.bgw_library_name, BGW_MAXLEN, "pg_pulse");
   snprintf(worker.bgw_function_name, BGW_MAXLEN, "%s", function);
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  // Starts on a primary only; on a standby as soon as it is promoted.
+  // The process starts on a primary only; on a standby as soon as the standby is promoted.
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
   return worker;
 }
 
-// Starts a maintainer; the server signals this process when it ends. NULL when no worker slot is
-// free.
+// Starts a maintainer; the server signals this process when the maintainer ends. NULL when no
+// worker slot is free.
 BackgroundWorkerHandle* start_maintainer(const ServedDatabase* entry) {
   BackgroundWorker worker = describe_process("pg_pulse maintainer", "pulse_maintainer_main");
   snprintf(worker.bgw_name, BGW_MAXLEN, "pg_pulse maintainer of %s", entry->name);
@@ -184,7 +185,7 @@ int64 start_time(const ServedDatabase* entry, int64 now) {
   return Min(entry->start_at, now + sweep_due_in_us(entry->database) - kStartLeadUs);
 }
 
-// Notes that the maintainer runs well, or how it ended.
+// Notes that the maintainer runs well, or how the maintainer ended.
 void look_at_maintainer(ServedDatabase* entry, int64 now) {
   pid_t pid;
   BgwHandleStatus status = GetBackgroundWorkerPid(entry->maintainer, &pid);
@@ -298,7 +299,8 @@ void register_launcher() {
 
 extern "C" [[noreturn]] PGDLLEXPORT void pulse_launcher_main(Datum);
 
-// An error, which concerns shared catalogs or memory, ends the process; the server restarts it.
+// An error, which concerns shared catalogs or memory, ends the process; the server restarts the
+// launcher.
 void pulse_launcher_main(Datum) {
   pulse::start_background_process();
   BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);

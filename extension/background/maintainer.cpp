@@ -1,10 +1,10 @@
-// A maintainer: the process that sweeps, promotes and prunes in one database. It ends:
+// A maintainer: the process that sweeps, promotes and prunes in one database. The maintainer ends:
 // - within half a second when another session needs the database alone;
 // - at once when settings are reloaded;
 // - after 30 seconds at the latest;
 // - where databases outnumber processes: after 2 seconds, or when nothing is due soon.
 //
-// The launcher starts the next one.
+// The launcher starts the next maintainer.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int64 kSecondUs = USECS_PER_SEC;
 // Starting a process costs as much as ten sweeps, so a maintainer stays between sweeps while
-// processes are plenty. It ends after a while, because settings of the database or role apply only
-// to a new process.
+// processes are plenty. A maintainer ends after a while, because settings of the database or role
+// apply only to a new process.
 constexpr int64 kLongLifeUs = 30 * kSecondUs;
 constexpr int64 kShortLifeUs = 2 * kSecondUs;
 constexpr int64 kWorthWaitingUs = kSecondUs / 2;  // work due sooner is worth waiting for
@@ -53,7 +53,7 @@ struct Maintainer {
   MaintainerState* state;
   bool is_0_1_0;  // whose internal functions are in schema pulse, and which cannot prune
   int64 began;
-  // Work that remains now, whatever is due.
+  // Work that remains now, whether or not further work is due.
   bool sweep_on;
   int promotions;
   bool prune_on;
@@ -80,7 +80,7 @@ void pin_settings() {
   };
   for (const auto& setting : pinned)
     SetConfigOption(setting[0], setting[1], PGC_SUSET, PGC_S_OVERRIDE);
-  // Servers before 17 have no such setting.
+  // Servers before 17 lack the setting transaction_timeout.
   if (GetConfigOption("transaction_timeout", true, false))
     SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 }
@@ -114,9 +114,10 @@ bool find_extension(Maintainer* maintainer) {
 
 // --- one step ------------------------------------------------------------------------------------
 
-// A step never waits for a table while it holds another, so it takes part in no deadlock with ALTER
-// or DROP EXTENSION: it tries the locks of the tables that it needs. The functions of 0.1.0 do not,
-// so it locks all tables for them, without waiting.
+// A step never waits for a table while the step holds another table, so a step takes part in no
+// deadlock with ALTER or DROP EXTENSION: a step tries the locks of the tables that the step needs.
+// The functions of 0.1.0 wait for locks, so the maintainer locks all tables for the functions,
+// without waiting.
 bool may_begin(const Maintainer* maintainer) {
   if (database_is_wanted(MyDatabaseId)) return false;
   if (!maintainer->is_0_1_0) return true;
@@ -133,8 +134,8 @@ int64 execute(const char* statement) {
   Oid user;
   int context;
   GetUserIdAndSecContext(&user, &context);
-  // The statement runs as the extension's owner. The security restriction keeps it from regaining
-  // the superuser's identity and from leaving state in the session.
+  // The statement runs as the extension's owner. The security restriction keeps the statement from
+  // regaining the superuser's identity and from leaving state in the session.
   SetUserIdAndSecContext(extension_tables.owner, context | SECURITY_RESTRICTED_OPERATION);
   int status = SPI_execute(statement, false, 0);
   if (status != SPI_OK_SELECT || SPI_processed != 1)
@@ -148,8 +149,8 @@ int64 execute(const char* statement) {
   return result;
 }
 
-// True when the extension is no longer the one that the maintainer found. A statement that another
-// session's ALTER or DROP EXTENSION overtook fails with any of several errors, internal ones too.
+// True when the maintainer no longer finds the extension as before. A statement that another
+// session's ALTER or DROP EXTENSION overtook fails with any of several errors, internal errors too.
 bool is_extension_changed() {
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
@@ -185,8 +186,9 @@ void report_failure(MaintainerState* state, const char* statement, const ErrorDa
 }
 
 // Runs a statement that returns one bigint, in a transaction of its own and with the rights of the
-// extension's owner. It waits for no table. Unless it is done, the maintainer ends: it is busy if
-// another session locks a table, needs the database alone, or has dropped the extension.
+// extension's owner. The statement waits for no table. Unless the statement succeeds, the
+// maintainer ends: as busy if another session locks a table, needs the database alone, or has
+// dropped the extension.
 int64 run(const Maintainer* maintainer, const char* statement) {
   volatile int64 result = 0;
   volatile MaintainerEnd end = MaintainerEnd::kBusy;
@@ -224,7 +226,7 @@ int64 run(const Maintainer* maintainer, const char* statement) {
 
 // --- the life of a maintainer --------------------------------------------------------------------
 
-// Time until the next sweep by the interval; negative when it is overdue.
+// Time until the next sweep by the interval; negative when the sweep is overdue.
 int64 next_interval_in_us(const Maintainer* maintainer) {
   auto last = static_cast<int64>(pg_atomic_read_u64(&maintainer->state->last_sweep));
   return last == 0 ? 0 : last + settings.sweep_interval_ms * INT64CONST(1000) - monotonic_us();
@@ -240,7 +242,7 @@ bool is_database_wanted() {
   return is_wanted;
 }
 
-// Ends the maintainer, unless it may stay until the next work is due.
+// Ends the maintainer, unless the maintainer may stay until the next work is due.
 void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
   bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
   int64 now = monotonic_us();
@@ -249,8 +251,8 @@ void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
     end_maintainer(maintainer, MaintainerEnd::kRan, now + idle_us);
 }
 
-// Sleeps; from here on the maintainer has run well, whatever ends it. Ends it when another session
-// needs the database alone, or when settings were reloaded.
+// Sleeps; from here on the maintainer has run well, whatever ends the maintainer. Ends the
+// maintainer when another session needs the database alone, or when settings were reloaded.
 void sleep_idle(const Maintainer* maintainer, int64 idle_us) {
   pg_atomic_write_u32(&maintainer->state->end, static_cast<uint32>(MaintainerEnd::kRan));
   if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_launcher();

@@ -1,9 +1,10 @@
-// The process that recounts the depths of one database, and ends. It reads the whole table of jobs
-// under one snapshot. A session that finds the counts missing or drifted starts it, and sweeps do
-// in turn where sessions read counts (counters/recounts.cpp).
+// The process that recounts the depths of one database, and ends. The recounter reads the whole
+// table of jobs under one snapshot. A session that finds the counts missing or drifted starts the
+// recounter, and sweeps start recounters in turn where sessions read counts
+// (counters/recounts.cpp).
 //
-// It keeps nobody from the table for long: it waits for no lock, and gives up when another session
-// waits for a lock of the table or needs the database alone.
+// The recounter keeps no other session from the table for long: the recounter waits for no lock,
+// and gives up when another session waits for a lock of the table or needs the database alone.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -50,7 +51,7 @@ bool is_wanted_by_others(Relation job) {
   return has_waiters(job) || database_is_wanted(MyDatabaseId);
 }
 
-// False when it gave up.
+// False when the recounter gave up.
 bool recount_rows(Relation job, Snapshot snapshot) {
   LastDepth last[kDepthKinds] = {};
   TupleTableSlot* slot = table_slot_create(job, nullptr);
