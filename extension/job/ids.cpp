@@ -10,7 +10,7 @@
 namespace pulse {
 namespace {
 
-// What this session knows to be the place that id_place_seq notes.
+// The value of id_place_seq as this session has last read or written the sequence.
 struct NotedPlace {
   uint64 generation;  // of the catalog
   int64 place;
@@ -38,7 +38,8 @@ void leap(bool is_forced) {
   release_advisory_lock(LockKind::kLeap, 0, ExclusiveLock);
 }
 
-// The lock ends with the call: what an open transaction has read of the table keeps no DBA from it.
+// The lock ends with the call, so a DBA can change the table while the calling transaction stays
+// open.
 bool has_gap_row(int64 to_id) {
   Relation table = table_open(get_relname_relid("id_gap", catalog()->schema), AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -55,7 +56,7 @@ bool has_gap_row(int64 to_id) {
 }
 
 void leap_after_move() {
-  // The SQL of 0.1.0 has no such sequence.
+  // The SQL of 0.1.0 lacks the sequence.
   if (!OidIsValid(catalog()->id_place_seq)) return;
   NotedPlace here = {catalog()->generation, place()};
   if (noted.generation == here.generation && noted.place == here.place) return;

@@ -59,7 +59,7 @@ void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
 void open_new_jobs(NewJobs* jobs) {
   jobs->table = table_open(catalog()->job, RowExclusiveLock);
   check_columns(RelationGetDescr(jobs->table), "job");
-  // A session whose lock this one waited for may have changed the table.
+  // A session may have changed the table while this session waited for the table's lock.
   jobs->is_plain = is_plain_job_table(jobs->table);
   jobs->command = GetCurrentCommandId(true);
   open_job_indexes(&jobs->indexes, jobs->table);

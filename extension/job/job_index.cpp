@@ -54,7 +54,7 @@ struct IndexedFields {
   bool has_turn;
 };
 
-// A bit for each index that has an entry of such a job.
+// A bit for each index that has an entry of a job in this lane with these fields.
 uint32 indexes_with(char lane, const IndexedFields& job) {
   uint32 indexes = 1u << kKeyIndex;
   if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
@@ -133,8 +133,8 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
   }
 }
 
-// `has_twin`: the previous version of the row has an equal entry. The index then deletes dead
-// versions before it splits a page.
+// `has_twin`: the previous version of the row has an equal entry in this index. The index then
+// deletes dead versions before the index splits a page.
 void enter(JobIndexes* indexes, int which, TupleTableSlot* row, bool has_twin) {
   if (!indexes->index[which]) open_index(indexes, which);
   IndexInfo* info = indexes->info[which];
@@ -209,9 +209,10 @@ void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
   pfree(which);
 }
 
-// A change of the index lane makes entries in indexes that had none of the row. Two exceptions have
-// a twin: what stays the same while the lane changes, and the open jobs of a queue, which running
-// jobs are among. A placed job has none there, but dead entries of its queue make room for it.
+// A change of the index lane makes entries in indexes that had no entry of the row. Two kinds of
+// entries have a twin: entries that stay equal while the lane changes, and entries of the index of
+// a queue's open jobs, which also has running jobs. A placed job has no older entry in the index of
+// open jobs, but dead entries of the job's queue leave space for the new entry.
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   uint32 which = indexes_of(row);
   bool is_running = lane_of(row) == kLaneRunning;

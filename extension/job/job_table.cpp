@@ -31,7 +31,8 @@ void put_changed(JobTable* table, HeapTuple tuple) {
   ExecForceStoreHeapTuple(tuple, table->changed, true);
 }
 
-// On demand: most updates need no executor, and it costs more than they do.
+// Makes the executor's state on demand: most updates need no executor, and making the state costs
+// more than an update.
 void prepare_executor(JobTable* table) {
   if (table->estate) return;
   MemoryContext old = MemoryContextSwitchTo(table->context);
@@ -42,7 +43,7 @@ void prepare_executor(JobTable* table) {
   MemoryContextSwitchTo(old);
 }
 
-// Makes the index entries of the updated row, if its update was not HOT.
+// Makes the index entries of the updated row, unless the update was HOT.
 void update_job_indexes(JobTable* table, IndexesToFollow indexes) {
   if (indexes == kNoIndexes) return;
   if (table->is_job) return enter_changed_job(&table->indexes, table->changed);
@@ -79,7 +80,8 @@ void insert_directly(JobTable* table) {
   ResetPerTupleExprContext(table->estate);
 }
 
-// The other transaction that shares a lock on the row which keeps claims from it.
+// Returns another transaction that shares a lock on the row, where the lock keeps claims from the
+// row.
 TransactionId sharer_of(TupleTableSlot* seen) {
   auto* row = reinterpret_cast<BufferHeapTupleTableSlot*>(seen);
   // The flags and the number belong together.
@@ -169,10 +171,11 @@ void close_job_table(JobTable* table) {
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   if (!TTS_IS_BUFFERTUPLE(seen)) return false;
   HeapTupleHeader header = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple->t_data;
-  // Without a lock on the page: other backends write each field as one word, which is read whole.
+  // Reads without a lock on the page: other backends write each field as one word, so a reader sees
+  // each field whole.
   uint16 flags = *const_cast<volatile uint16*>(&header->t_infomask);
   TransactionId xid = *const_cast<volatile TransactionId*>(&header->t_choice.t_heap.t_xmax);
-  // The lock of a foreign key that refers to the row keeps no claim from it.
+  // The lock of a foreign key that refers to the row keeps no claim from the row.
   if ((flags & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) || HEAP_XMAX_IS_KEYSHR_LOCKED(flags) ||
       !TransactionIdIsValid(xid))
     return false;

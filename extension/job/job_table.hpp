@@ -1,13 +1,14 @@
-// Writes of pulse.job and of the other tables that C code writes. A caller locks a row or skips it,
-// then updates or deletes it. This file alone decides how the row is written.
+// Writes of pulse.job and of the other tables that C code writes. A caller locks a row or skips the
+// row, then updates or deletes the row. This file alone decides how the row is written.
 //
 // A plain table has only the triggers, rules, indexes and columns of this extension. C code writes
-// its rows and index entries without planner and executor. Statements write the rows of any other
-// table (statement_write.hpp), so the triggers, rules and indexes of a DBA see each of them.
-// A caller needs no other path for such a table, but must know:
-//   - a trigger may raise an error or change the row; `changed` has the row as it was stored;
-//   - a suppressed row raises an error (SQLSTATE 09000), so a write that returns has happened;
-//   - the server computes the generated columns, which JobChange::set_state does for a plain table.
+// the rows and index entries of a plain table without planner and executor. Statements write the
+// rows of any other table (statement_write.hpp), so the triggers, rules and indexes of a DBA see
+// each row.
+// A caller uses the same functions for plain and other tables, but must know about the others:
+// - a trigger may raise an error or change the row; `changed` has the row as stored;
+// - a suppressed row raises an error (SQLSTATE 09000), so a write that returns has happened;
+// - the server computes the generated columns; JobChange::set_state does so for a plain table.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -21,7 +22,7 @@
 namespace pulse {
 
 struct JobTable {
-  MemoryContext context;  // of everything that is made on demand
+  MemoryContext context;  // of all that the functions below make on demand
   Relation relation;
   Snapshot snapshot;
   bool is_job;    // pulse.job, whose index entries JobIndexes makes
@@ -30,7 +31,7 @@ struct JobTable {
   EState* estate;  // for index entries of a plain table other than pulse.job
   ResultRelInfo* result;
   TupleTableSlot* locked;   // the row that was locked last
-  TupleTableSlot* changed;  // the row that was inserted or updated last, as it was stored
+  TupleTableSlot* changed;  // the row that was inserted or updated last, as stored
 };
 
 // The most columns of a table of the extension, with room for columns that a DBA adds.
@@ -70,12 +71,13 @@ struct JobChange : RowValue {
     set(kJobKeyIsUndecided, BoolGetDatum(true));
     set(kJobIndexLane, CharGetDatum(kLaneUndecided));
   }
-  // A claim in place keeps the index lane of open jobs, so it changes no indexed column.
+  // A claim in place keeps the index lane of open jobs, so the claim changes no indexed column.
   void set_running(int64 worker_id, bool is_in_place) {
     set(kJobWorkerId, Int64GetDatum(worker_id));
     set_state(catalog()->state_running, is_in_place, worker_id);
   }
-  // Sets the generated columns too, because the server does not compute them for a direct write.
+  // Sets the generated columns too, because the server does not compute generated columns for a
+  // direct write.
   void set_state(Oid state, bool is_in_place, int64 worker_id) {
     set(kJobState, ObjectIdGetDatum(state));
     if (!catalog()->has_index_lanes) return;
@@ -95,7 +97,8 @@ inline NullableDatum field_of(TupleTableSlot* row, int column) {
   return field;
 }
 
-// Asks the null bitmap alone, so a column that is seldom set costs nothing where it is not.
+// Asks the null bitmap alone, so a column that is seldom set costs nothing where the column is
+// NULL.
 inline bool has_field(TupleTableSlot* row, int column) {
   bool should_free;
   return !heap_attisnull(ExecFetchSlotHeapTuple(row, false, &should_free), column, nullptr);
@@ -111,7 +114,8 @@ void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);
 // the type has this many attributes.
 TupleDesc shape_of_type(HeapTupleHeader value, const char* type, int attributes);
 
-// Calls use(row) with the first row that has this text in the first column of the index, if any.
+// Calls use(row) with the first row that has this text in the first column of the index, if there
+// is a row.
 template <typename Use>
 void with_row_of_text(Relation table, Oid index_oid, Datum value, Snapshot snapshot, Use use) {
   IndexLookup rows;
@@ -123,8 +127,8 @@ void with_row_of_text(Relation table, Oid index_oid, Datum value, Snapshot snaps
   close_index_lookup(&rows);
 }
 
-// Opens the table in the present memory context. Its new snapshot shows what other transactions
-// committed and what this one wrote.
+// Opens the table in the present memory context. The new snapshot of the table shows the rows that
+// other transactions committed and that the present transaction wrote.
 void open_job_table(JobTable* table);
 void close_job_table(JobTable* table);
 
@@ -134,23 +138,23 @@ void take_new_snapshot(JobTable* table);
 // Raises for a table with more than kMaxColumns columns.
 void check_columns(TupleDesc shape, const char* name);
 
-// As open_job_table, for another table of the extension, which has no generated columns.
+// Like open_job_table, for another table of the extension, which has no generated columns.
 void open_extension_table(JobTable* table, Oid relation);
 
-// Whether another transaction in progress has locked or changed the row, read without a lock. It
-// costs a twentieth of a refused lock. `known` keeps the transaction's id from row to row.
+// Whether another transaction in progress has locked or changed the row. The function takes no lock
+// and costs a twentieth of a refused lock. `known` keeps the transaction's id from row to row.
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 
 // The other transaction whose lock makes claims step over the row; InvalidTransactionId: none.
 TransactionId locker_of(TupleTableSlot* seen);
 
 // Locks the row version that the snapshot shows. A foreign key of others refers to the row under a
-// lock with which LockTupleExclusive, that of a delete, conflicts.
+// lock that conflicts with LockTupleExclusive, the lock of a delete.
 TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy,
                    LockTupleMode mode = LockTupleNoKeyExclusive);
 
-// Does so without waiting. False when another transaction has locked or changed the row; that
-// transaction handles it.
+// Locks the row version without waiting. False when another transaction has locked or changed the
+// row; the other transaction handles the row.
 bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 
 // Updates the row that was locked last, and makes index entries unless the update is HOT. In
@@ -161,8 +165,8 @@ void update_locked_row(JobTable* table, JobChange* change);
 // columns; the rest get their defaults. (insert_jobs.hpp inserts jobs.)
 void insert_row(JobTable* table, Datum* values, bool* nulls, int columns);
 
-// Deletes a row that the caller has locked or only read. Without `wait` it returns TM_BeingModified
-// for a row that a transaction has locked. May put the row into `locked`.
+// Deletes a row that the caller has locked or only read. Without `wait` the function returns
+// TM_BeingModified for a row that a transaction has locked. May put the row into `locked`.
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait = false);
 
 }  // namespace pulse

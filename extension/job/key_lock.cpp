@@ -15,18 +15,20 @@ namespace {
 
 constexpr uint64 kAnyJob = 0;
 
-// What stands under a key, with the changes that other transactions have not committed.
+// The jobs that have a key, with the changes that other transactions have not committed.
 struct KeyReading {
-  ItemPointerData waiting;  // a job that waits, and stays live whatever a change of it becomes
-  bool is_superseded;       // the job that was asked for has lost the key
+  ItemPointerData waiting;  // a job that waits, and stays live whatever becomes of a change
+  bool is_superseded;       // the job that the caller asked for has lost the key
   TransactionId changer;    // another transaction in progress that adds, changes, locks or removes
-  bool is_strangers;        // the asking producer may not name the job that waits
+  bool is_strangers;        // the asking producer may not name the waiting job
 };
 
-// Who asks for a key, and what follows where a job of another producer has the key.
+// The producer that asks for a key, and what the call does where a job of another producer has the
+// key.
 struct Asking {
   NullableDatum producer;
-  bool refuses;  // an error; else the answer is that of a key without a job
+  bool refuses;  // true: the call raises an error; false: the call answers as for a key without a
+                 // job
 };
 
 bool has_waiting(const KeyReading& reading) { return ItemPointerIsValid(&reading.waiting); }
@@ -60,7 +62,8 @@ void with_rows_of_key(Oid relation, Oid index, const text* key, Snapshot snapsho
   table_close(table, NoLock);
 }
 
-// A row that a transaction in progress updates has a successor; one that it deletes has none.
+// A row that a transaction in progress updates has a successor; a row that a transaction deletes
+// has no successor.
 bool has_successor(TupleTableSlot* seen) {
   HeapTuple tuple = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple;
   return !ItemPointerEquals(&tuple->t_data->t_ctid, &tuple->t_self);
@@ -78,7 +81,8 @@ void read_waiting(const text* key, SnapshotData* dirty, const Asking* asking, Ke
         bool goes_on = !TransactionIdIsValid(dirty->xmax) || has_successor(row);
         bool is_committed = !TransactionIdIsValid(adder) && goes_on;
         if (is_committed) reading->waiting = row->tts_tid;
-        // A removal finds nothing of its own, whatever becomes of an uncommitted add of a stranger.
+        // A removal finds no job of its producer, whether or not the stranger's uncommitted add
+        // commits.
         if (is_committed || (asking && !asking->refuses && TransactionIdIsValid(adder)))
           reading->is_strangers = is_strangers(row, asking);
         if (TransactionIdIsValid(adder)) reading->changer = adder;
@@ -89,7 +93,8 @@ void read_waiting(const text* key, SnapshotData* dirty, const Asking* asking, Ke
 // The end of an attempt waits for no table of keys: the sweep after the lock decides.
 bool try_lock_superseded() { return try_lock_table(catalog()->superseded_job, RowExclusiveLock); }
 
-// A table without a page is common, and a descent of its index costs more than to see that.
+// Usually the table has no page, and a descent of the index costs more than a reading of the
+// table's size.
 bool any_superseded() {
   Relation table = table_open(catalog()->superseded_job, RowExclusiveLock);
   bool any = RelationGetNumberOfBlocks(table) > 0;
@@ -118,7 +123,8 @@ KeyReading read_key(const text* key, int64 job_id = kAnyJob, const Asking* askin
   return reading;
 }
 
-// The waiting job that the transaction's snapshot shows, if it has one for all statements.
+// Finds the waiting job that the transaction's snapshot shows, where all statements of the
+// transaction have one snapshot.
 bool find_in_old_snapshot(const text* key, ItemPointer waiting) {
   if (!IsolationUsesXactSnapshot()) return false;
   bool is_found = false;
@@ -145,8 +151,8 @@ bool is_key_taken(const text* key) {
   return is_taken;
 }
 
-// A transaction with one snapshot cannot see a job that took the key since it began, and the unique
-// index would refuse its job with an error that no client repeats.
+// A transaction with one snapshot cannot see a job that took the key since the snapshot was taken.
+// The unique index would refuse the transaction's own job with an error that no client repeats.
 void require_seen(const text* key, const KeyReading& reading) {
   if (!has_waiting(reading) || !IsolationUsesXactSnapshot()) return;
   CommandCounterIncrement();
@@ -165,9 +171,10 @@ KeyReading answer_stranger(const text* key, KeyReading reading, const Asking& as
   return reading;
 }
 
-// Takes the lock once no other transaction in progress changes what stands under the key. A job
-// that stays live whatever the changer does is `enough` not to wait. The job of a stranger is
-// judged without a wait for those who change the job: its producer stays the same.
+// Takes the lock once no other transaction in progress changes a job under the key. A waiting job
+// that stays live whether or not the changer commits is `enough` not to wait. The job of a stranger
+// is judged without a wait for the transactions that change the job, because the producer of the
+// job stays the same.
 KeyReading lock_key(const text* key, bool waiting_is_enough, const Asking& asking) {
   PreventCommandIfReadOnly("a change under a job key");
   uint64 hash = fnv1a(key);
@@ -196,8 +203,8 @@ bool try_lock_key(const text* key) {
   return false;
 }
 
-// Jobs with the key that run, or whose key is undecided, and that have not lost it yet. Strangers'
-// jobs are refused or left out.
+// Jobs that have the key and have not lost the key yet, and that run or whose key is undecided.
+// Strangers' jobs are refused or left out.
 ArrayBuildState* jobs_to_supersede(const text* key, const Asking& asking) {
   ArrayBuildState* ids = nullptr;
   SnapshotData dirty;
@@ -278,8 +285,8 @@ PULSE_FUNCTION(pulse_lock_job_key) {
   pulse::Asking asking = {fcinfo->args[1], PG_GETARG_BOOL(3)};
   pulse::KeyReading reading = pulse::lock_key(key, PG_GETARG_BOOL(2), asking);
   if (reading.is_strangers) PG_RETURN_NULL();
-  // A transaction with one snapshot looks at the waiting job that it sees, and fails there if
-  // another transaction has changed the job since.
+  // In a transaction with one snapshot, the caller reads the waiting job that the snapshot shows,
+  // and fails there if another transaction has changed the job since.
   if (!pulse::has_waiting(reading) && !pulse::find_in_old_snapshot(key, &reading.waiting))
     PG_RETURN_NULL();
   auto* waiting = static_cast<ItemPointer>(palloc(sizeof(ItemPointerData)));

@@ -23,7 +23,8 @@ int compare_text(const void* a, const void* b) {
       bttextcmp, C_COLLATION_OID, *static_cast<const Datum*>(a), *static_cast<const Datum*>(b)));
 }
 
-// A job travels with its flags in each claim, which compares each flag with those of the worker.
+// A job travels with its flags in each claim, and the claim compares each flag with the worker's
+// flags.
 void check_flags(const Datum* flags, int count) {
   if (count > kMaxFlags)
     ereport(ERROR,
@@ -79,7 +80,7 @@ const JobDefaults& defaults_of(const RowValue& spec, LastTask* last) {
   return last->defaults;
 }
 
-// A job that names no queue has that of its task.
+// A job that names no queue gets the queue of the job's task.
 void complete_queue(RowValue* spec, LastTask* last) {
   if (spec->has(kSpecQueueName)) return;
   NullableDatum queue = defaults_of(*spec, last).queue;
@@ -99,7 +100,7 @@ void complete_numbers(RowValue* spec, LastTask* last) {
   check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
 }
 
-// A transaction that a sweep is to follow requests it.
+// A transaction requests a sweep for the time at which a job of the transaction expires.
 void set_start_by(RowValue* job, const RowValue& spec, LastTask* last, NullableDatum start_by) {
   const JobDefaults& defaults = defaults_of(spec, last);
   if (start_by.isnull && defaults.expires)

@@ -1,4 +1,4 @@
-// A job as its producer specifies it, and the row that it becomes.
+// The specification of a job by its producer, and the row that the specification becomes.
 #pragma once
 
 #include "job/insert_jobs.hpp"
@@ -28,15 +28,15 @@ struct LastTask {
   JobDefaults defaults;  // without attempts: no task yet
 };
 
-// What a job has beside its specification: who has added it, what it waits for, and the due time of
-// its schedule.
+// The values of a job beside its specification: the producer that has added the job, the parents
+// that the job waits for, and the due time of the job's schedule.
 struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
   NullableDatum scheduled_for;
   NullableDatum keeps_result;  // true, or NULL
-  NullableDatum start_by;      // NULL: as its task says
-  NullableDatum id;            // NULL: the next one
+  NullableDatum start_by;      // NULL: as the job's task says
+  NullableDatum id;            // NULL: the next id
   NullableDatum added_by;      // NULL: all producers
 };
 
@@ -45,12 +45,12 @@ Origin plain_origin(const NullableDatum& added_by);
 
 TupleDesc spec_shape(HeapTupleHeader spec);
 
-// Checks a specification and completes it with defaults; raises PU004.
+// Checks a specification and completes the specification with defaults; raises PU004.
 void check_spec(RowValue* spec, LastTask* last);
 
 void start_adding(NewJobs* jobs);
 
-// The row of a checked specification; what its commit has to tell is noted.
+// Returns the row of a checked specification, and notes what the commit has to tell.
 HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last, const Origin& origin);
 
 }  // namespace pulse

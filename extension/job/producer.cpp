@@ -13,7 +13,7 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// A public function that is not overloaded.
+// Finds a public function that is not overloaded.
 HeapTuple public_function(const char* name) {
   CatCList* named = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
   HeapTuple found = nullptr;
@@ -27,7 +27,8 @@ HeapTuple public_function(const char* name) {
   return found;
 }
 
-// Only grant_operator() gives it, so the function marks operators, as the owner and superusers.
+// Only grant_operator() grants retry_job, so the right to call retry_job marks operators, as well
+// as the owner and superusers.
 bool is_operator(Oid role) {
   HeapTuple function = public_function("retry_job");
   return may_execute(reinterpret_cast<Form_pg_proc>(GETSTRUCT(function))->oid, role);
@@ -37,7 +38,7 @@ bool are_members(Oid a, Oid b, Oid role) {
   return is_member_of_role_nosuper(a, role) && is_member_of_role_nosuper(b, role);
 }
 
-// A role to which add_job was granted makes one producer of its members. PUBLIC has no members.
+// Members of a role to which add_job was granted are one producer. PUBLIC has no members.
 bool share_granted_role(Oid a, Oid b) {
   HeapTuple function = public_function("add_job");
   bool isnull;

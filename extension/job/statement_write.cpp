@@ -22,8 +22,8 @@ struct Statement {
   char nulls[kMaxParameters + 1];
 };
 
-// A plan that the session keeps. There are few: one per table and set of changed columns. A table
-// that is made anew has other types, and so plans of its own.
+// A plan that the session keeps. A session keeps few plans: one per table and set of changed
+// columns. A table that is made anew has other types, and so plans of its own.
 struct Plan {
   Plan* next;
   Oid table;
@@ -102,13 +102,13 @@ HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   return copy;
 }
 
-// Runs a statement that must write `count` rows, and returns them in `rows` unless that is NULL. An
-// invalid snapshot stands for the transaction's.
+// Runs a statement that must write `count` rows, and returns the rows in `rows` unless `rows` is
+// NULL. An invalid snapshot stands for the transaction's snapshot.
 void run_statement(Relation table, Statement* statement, Snapshot snapshot, uint64 count,
                    HeapTuple* rows) {
   MemoryContext context = CurrentMemoryContext;
   under_statement_settings([&] {
-    // A plan made while the table is small must not read the whole table when it has grown.
+    // A plan made while the table is small must not read the whole table when the table has grown.
     set_in_level("enable_seqscan", "off");
     if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
     int done = SPI_execute_snapshot(plan_of(table, statement), statement->values, statement->nulls,
@@ -142,7 +142,8 @@ void add_names(Statement* statement, TupleDesc shape, int columns, const char* o
   }
 }
 
-// The triggers of the extension count what statements write; C code notes what it writes itself.
+// The triggers of the extension count the rows that statements write; C code notes the rows that C
+// code writes.
 bool has_trigger_of_others(const TriggerDesc* triggers) {
   for (int i = 0; triggers && i < triggers->numtriggers; i++)
     if (triggers->triggers[i].tgfoid != catalog()->count_written_job) return true;

@@ -7,7 +7,7 @@
 
 namespace pulse {
 
-// Calls use(row) with the row of this task, if it has one.
+// Calls use(row) with the row of this task, if the task has a row.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
@@ -44,16 +44,16 @@ struct TaskSettings {
 // Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// What a new job has that its producer does not give.
+// Values of a new job that come from the job's task where the producer gives no value.
 struct JobDefaults {
   int max_attempts;
   NullableDatum queue;  // may name members of the payload
   bool expires;
-  Interval expires_after;  // its start_by, counted from its run_at
+  Interval expires_after;  // the job's start_by, counted from the job's run_at
 };
 
-// Reads the latest committed row, or in a transaction with one snapshot for all its statements, the
-// row that this shows.
+// Reads the latest committed row. In a transaction with one snapshot for all statements, reads the
+// row that the snapshot shows.
 JobDefaults job_defaults(Datum identifier);
 
 // Whether a completed job of this task is kept.
