@@ -1,9 +1,9 @@
--- Refuses to be sourced by hand: psql obeys this line, CREATE EXTENSION ignores it.
+-- Refuses to be sourced by hand: psql obeys the next line, CREATE EXTENSION ignores the line.
 \echo Use "CREATE EXTENSION @EXTENSION@" to load this file. \quit
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- An extension over pg_pulse calls functions of its own version.
+-- An extension over pg_pulse calls functions of the same version.
 DO $$
 DECLARE
   own text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = '@EXTENSION@');

@@ -1,7 +1,8 @@
--- Why a job does not run. `job` and `queue` name what keeps a claim of an idle worker from the job
--- (P15), `fleet` what keeps the workers there are, `line` what comes before it. Everything is read
--- in the snapshot of the call, and nothing is locked. The rules are those of extension/claim and
--- extension/queue; test/e2e/explain.pl compares them in random states.
+-- Why a job does not run. `job` and `queue` name the reasons that keep a claim of an idle worker
+-- from the job (P15), `fleet` the reasons that keep the present workers, `line` the jobs that come
+-- before the job. The functions read everything in the snapshot of the call, and lock nothing. The
+-- rules are the rules of extension/claim and extension/queue; test/e2e/explain.pl compares the
+-- answers with claims in random states.
 
 CREATE OR REPLACE FUNCTION pulse_internal.names_of(ids bigint[]) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -107,7 +108,7 @@ BEGIN
     coalesce(found_lock.level, queue_name)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queue_lock(text) IS
-  'Explains which process holds the lock of a queue or of a level of it, and since when.';
+  'Explains which process holds the lock of a queue or of a level of the queue, and since when.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_level(level text, total int)
   RETURNS SETOF pulse_internal.explanation
@@ -153,7 +154,7 @@ BEGIN
     queue_name, pulse_internal.names_of(dead_ids)), NULL, dead_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_pause(text) IS
-  'Explains which level of a queue is paused, or the ends of which jobs pause it.';
+  'Explains which level of a queue is paused, or which jobs ended and so pause the queue.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queue(job pulse.job, opened bigint[])
   RETURNS SETOF pulse_internal.explanation
@@ -209,7 +210,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_suspect(crashes int, max_crashes in
 COMMENT ON FUNCTION pulse_internal.is_suspect(int, int) IS
   'Returns whether a job with so many crashes is a poison suspect.';
 
--- The line of a task is what a claim of an idle worker that serves just this task would look at.
+-- The line of a task is the list of jobs that a claim of an idle worker would read, if the worker
+-- serves this task alone.
 CREATE OR REPLACE FUNCTION pulse_internal.open_before(
     job pulse.job, parked bigint[], bound int, OUT jobs bigint, OUT first_id bigint,
     OUT crashed_ids bigint[])
@@ -255,10 +257,12 @@ BEGIN
    ORDER BY p.priority LIMIT 1;
 END $$;
 COMMENT ON FUNCTION pulse_internal.open_before(pulse.job, bigint[], int) IS
-  'Counts the open due jobs of its task that come before a job, up to the bound and but for the '
-  'parked ones. Returns the first that no lock keeps from a claim, and those with crashes.';
+  'Counts the open due jobs of the same task that come before a job, up to the bound and without '
+  'the parked jobs. Returns the first job that no lock keeps from a claim, and the jobs with '
+  'crashes.';
 
--- A suspect that has waited too long takes the worker for itself, unless it waits for a living one.
+-- A suspect that has waited too long takes the worker for itself, unless the suspect waits for a
+-- living worker.
 CREATE OR REPLACE FUNCTION pulse_internal.line_before(
     job pulse.job, max_crashes int, bound int, OUT jobs bigint, OUT first_id bigint,
     OUT isolated_id bigint)
@@ -273,7 +277,7 @@ DECLARE
   parked bigint[] := '{}';
 BEGIN
   SELECT * INTO open_jobs FROM pulse_internal.open_before(job, '{}', bound);
-  -- Behind so many open jobs it makes no difference which others open next.
+  -- Behind so many open jobs the further promotions make no difference.
   IF open_jobs.jobs < bound THEN
     FOR promotion IN SELECT * FROM pulse_internal.next_promotions() LOOP
       opened := opened || promotion.opened;
@@ -302,11 +306,11 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.line_before(pulse.job, int, int) IS
-  'Returns how many jobs of its task come before a due job, up to the bound and those that the '
-  'next promotions open; the first of them; and the poison suspect among them that a claim of an '
-  'idle worker would run, or keep its worker for, alone.';
+  'Returns how many jobs of the same task come before a due job, up to the bound, with the jobs '
+  'that the next promotions open; the first of the jobs; and the poison suspect among the jobs '
+  'that a claim of an idle worker would run alone, or keep the worker for.';
 
--- Only jobs that are kept leave a trace of how fast their task runs.
+-- Only kept jobs leave a trace of how fast the task runs.
 CREATE OR REPLACE FUNCTION pulse_internal.completed_lately(
     identifier text, OUT jobs int, OUT lasted interval)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
@@ -318,7 +322,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.completed_lately(
            ORDER BY f.finished_at DESC LIMIT 1000) AS k;
 $$;
 COMMENT ON FUNCTION pulse_internal.completed_lately(text) IS
-  'Returns how many jobs of a task completed in the last five minutes, the latest 1,000 of them, '
+  'Returns how many jobs of a task completed in the last five minutes, the latest 1,000 at most, '
   'and since when.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_place(
@@ -343,7 +347,7 @@ BEGIN
     starts_at, CASE WHEN first_id IS NOT NULL THEN ARRAY[first_id] END);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_place(pulse.job, bigint, bigint) IS
-  'Explains at which place a job stands, and when it starts at the rate of the last minutes.';
+  'Explains at which place a job stands, and when the job starts at the rate of the last minutes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
@@ -374,4 +378,5 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_line(pulse.job) IS
-  'Explains what comes before a due job that its queue lets through, exactly up to 1,000 jobs.';
+  'Explains which jobs come before a due job that the queue lets through, exactly up to 1,000 '
+  'jobs.';

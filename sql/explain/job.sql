@@ -1,7 +1,7 @@
 -- explain_job(): the answers of sql/explain/explain.sql in the order of their weight.
 
--- Workers tell their slots and the flags that they forbid when they register; of one that does not,
--- nothing is concluded.
+-- Workers tell their slots and the flags that they forbid when they register; the function
+-- concludes nothing from a worker that tells neither.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_fleet(
     identifier text, flags text[] = NULL, is_suspect boolean = false)
   RETURNS SETOF pulse_internal.explanation
@@ -49,7 +49,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_fleet(text, text[], boolean) IS
-  'Explains why none of the workers there are takes a job of this task with these flags.';
+  'Explains why no present worker takes a job of this task with these flags.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_running(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
@@ -79,9 +79,10 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_running(pulse.job) IS
-  'Explains which worker runs a job, and which locks keep sweeps from its recovery.';
+  'Explains which worker runs a job, and which locks keep sweeps from the recovery of the job.';
 
--- A completed job leaves no row where nothing keeps it; an attempt may be left of any other.
+-- A completed job leaves no row where nothing keeps the job; an attempt of any other job may be
+-- left.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_ended(job_id bigint)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
@@ -121,7 +122,8 @@ COMMENT ON FUNCTION pulse_internal.explain_ended(bigint) IS
   'Explains how, when and by which worker a job ended. Raises PU005 for an id never given out, or '
   'lost in a failover.';
 
--- Until a claim or sweep has judged it, a job with a queue is not yet in the line of the queue.
+-- Until a claim or sweep has judged the job, a job with a queue is not yet in the line of the
+-- queue.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_parents(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
@@ -159,7 +161,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_parents(pulse.job) IS
-  'Explains for which jobs a job waits, or that it ends because of one.';
+  'Explains for which parents a job waits, or that the job ends because of a parent.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_waiting(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
@@ -203,9 +205,9 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_waiting(pulse.job) IS
-  'Explains why a job waits, in the order in which its reasons block it.';
+  'Explains why a job waits, in the order in which the reasons block the job.';
 
--- Of several parents it follows one that waits: those that run end by themselves.
+-- Of several parents the path follows a waiting parent: running parents end by themselves.
 CREATE OR REPLACE FUNCTION pulse_internal.path_to_root(job_id bigint, max_jobs int)
   RETURNS bigint[]
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -230,8 +232,8 @@ BEGIN
   RETURN path;
 END $$;
 COMMENT ON FUNCTION pulse_internal.path_to_root(bigint, int) IS
-  'Returns a job that this one waits for, the job which that one waits for, and so on, at most '
-  'max_jobs; of the live parents of each it looks at the first 100. A job is met once.';
+  'Returns a parent of this job, a parent of the parent, and so on, at most max_jobs; of the live '
+  'parents of each job the function reads the first 100. The path meets a job once.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_root(job_id bigint)
   RETURNS SETOF pulse_internal.explanation
@@ -261,7 +263,8 @@ BEGIN
     reason.detail), reason.until, path, reason.worker_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_root(bigint) IS
-  'Explains at which job a chain of jobs that wait for each other stands, and why that one waits.';
+  'Explains at which job a chain of jobs that wait for each other stands, and why the job there '
+  'waits.';
 
 CREATE OR REPLACE FUNCTION pulse.explain_job(job_id bigint)
   RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
@@ -286,12 +289,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
-  'parents, key undecided, running, how it ended, and root: the job at which the chain of those '
-  'that it waits for stands, at most 100 jobs on, and why) and queue (paused, full, behind): no '
-  'claim gets it, not even one of an idle worker that serves just its task. kind fleet: the '
-  'workers there are do not take it (unserved, drained, forbidden, full). kind line: its place '
-  'among the due jobs of its task, and if the task keeps completed jobs, when it starts at the '
-  'rate of the last minutes. '
-  'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
-  'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out or '
-  'lost in a failover, 25006 on a standby.';
+  'parents, key undecided, running, how the job ended, and root: the job at which the chain of '
+  'parents stands, at most 100 jobs on, and why) and queue (paused, full, behind): no claim gets '
+  'the job, not even a claim of an idle worker that serves the job''s task alone. kind fleet: the '
+  'present workers do not take the job (unserved, drained, forbidden, full). kind line: the place '
+  'of the job among the due jobs of the task, and if the task keeps completed jobs, when the job '
+  'starts at the rate of the last minutes. until: when the reason ends without a change by an '
+  'operator, if the time is known; job_ids and worker_ids: the jobs and workers concerned, at '
+  'most 100. Locks nothing. Raises PU005 for an id never given out or lost in a failover, 25006 '
+  'on a standby.';

@@ -1,5 +1,6 @@
--- Of parked jobs: which queues have some, behind which pause they wait, and whose open jobs have
--- the tokens and places that they wait for. explain_job(), explain_task() and doctor() ask.
+-- Parked jobs: which queues have parked jobs, behind which pause the jobs wait, and whose open jobs
+-- have the tokens and places that the parked jobs wait for. explain_job(), explain_task() and
+-- doctor() ask.
 
 CREATE OR REPLACE FUNCTION pulse_internal.due_parked(
     queue_name text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz)
@@ -34,8 +35,9 @@ COMMENT ON FUNCTION pulse_internal.due_parked(text, timestamptz, int) IS
   'Returns how many parked jobs of a queue are due, up to a bound, and since when the first is, of '
   'at most 100 priorities.';
 
--- A level has no list of its queues, so of a level some are asked: those of the jobs that
--- have been due for longest, and where none of these is within, the first of a walk.
+-- A level has no list of its queues, so the function asks some queues of a level: the queues of the
+-- jobs that have been due for longest. Where none of the queues is within the level, the function
+-- asks the first queues of a walk.
 CREATE OR REPLACE FUNCTION pulse_internal.queues_behind(names text[], moment timestamptz)
   RETURNS TABLE (queue_name text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
@@ -66,9 +68,9 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.queues_behind(text[], timestamptz) IS
-  'Returns the named queues and levels, and of each level at most 100 queues within that have '
-  'parked jobs: of the 1,000 jobs that have been due for longest, or where none of these is '
-  'within, of the first 1,000 queues.';
+  'Returns the named queues and levels, and of each level at most 100 queues within the level '
+  'that have parked jobs: the queues of the 1,000 jobs that have been due for longest, or where '
+  'no such queue is within the level, the first 1,000 queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.paused_as(queue_name text) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -90,10 +92,11 @@ BEGIN
   RETURN pulse_internal.members_with(paused.level);
 END $$;
 COMMENT ON FUNCTION pulse_internal.paused_as(text) IS
-  'Returns by which name a queue is paused: its own, that of a level, or that of the members of a '
-  'level; NULL where it is not.';
+  'Returns by which name a queue is paused: the name of the queue, of a level, or of the members '
+  'of a level; NULL for a queue that is not paused.';
 
--- The console puts a change on record in the transaction that makes it, with the person behind it.
+-- The console puts a change on record in the transaction that makes the change, with the person
+-- behind the change.
 CREATE OR REPLACE FUNCTION pulse_internal.named_pauser(
     role text, noun text, name text, since timestamptz)
   RETURNS text
@@ -109,8 +112,8 @@ BEGIN
                 ' since ' || since);
 END $$;
 COMMENT ON FUNCTION pulse_internal.named_pauser(text, text, text, timestamptz) IS
-  'Returns by whom a queue or schedule was paused and since when, as a part of a sentence; what is '
-  'not known is left out.';
+  'Returns which role paused a queue or schedule and since when, as a part of a sentence; the '
+  'part leaves out a role or time that is not known.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_within(
     level text, has_members boolean = true, OUT jobs bigint, OUT holders text)
@@ -146,8 +149,9 @@ BEGIN
                     CASE WHEN cardinality(names) > 3 THEN ' and more' ELSE '' END);
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_within(text, boolean) IS
-  'Returns how many open jobs of a level, of at most 1,000 of it and 1,000 within it, are of tasks '
-  'that no living worker serves, and the beginning of a sentence that names these tasks.';
+  'Returns how many open jobs of a level, of at most 1,000 of the level and 1,000 within the '
+  'level, have tasks that no living worker serves, and the beginning of a sentence that names '
+  'these tasks.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_holders(
     level text, what text, has_members boolean = true) RETURNS text
@@ -201,7 +205,7 @@ BEGIN
     END IF;
     CONTINUE WHEN level = ANY (told);
     told := told || level;
-    -- Where no job waits for them, the level is left alone.
+    -- A level that no job waits for is left alone.
     CONTINUE WHEN NOT EXISTS (
       SELECT FROM pulse_internal.queues_behind(ARRAY[level], moment) AS q
        CROSS JOIN LATERAL pulse_internal.due_parked(q.queue_name, moment, 1) AS d
@@ -214,6 +218,6 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.held_by_unserved(text[]) IS
-  'Returns levels that other jobs wait for, and how many of their tokens or places open jobs have '
-  'whose task no living worker serves. It looks at the queues of the first ten open jobs of each '
-  'of these tasks, and tells of at most ten levels.';
+  'Returns levels that other jobs wait for, and how many of the tokens or places of each level '
+  'belong to open jobs whose task no living worker serves. The function reads the queues of the '
+  'first ten open jobs of each such task, and tells of at most ten levels.';

@@ -1,12 +1,12 @@
--- What the next promotions would do, told without locks, for explain_job(). test/e2e/explain.pl
--- compares it with claims in random states.
+-- The jobs that the next promotions would open and park, found without locks, for explain_job().
+-- test/e2e/explain.pl compares the answer with claims in random states.
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_by(job_id bigint) RETURNS xid
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_locked_by';
 COMMENT ON FUNCTION pulse_internal.locked_by(bigint) IS
   'Returns the transaction whose row lock makes claims step over this job; NULL without one.';
 
--- The open jobs of a queue keep their places until better ones come.
+-- The open jobs of a queue keep their places until better jobs come.
 CREATE OR REPLACE FUNCTION pulse_internal.queue_places(
     queue_name text, OUT concurrency int, OUT paused boolean, OUT locked boolean, OUT taken bigint,
     OUT open_ids bigint[], OUT running_ids bigint[], OUT worker_ids bigint[], OUT since timestamptz,
@@ -31,16 +31,17 @@ BEGIN
      AND j.index_lane IN ('o', 'r');
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
-  'Returns the settings of a queue, whether another transaction has its lock, how many of its '
-  'places are taken, by which open jobs (best first) and running jobs of which workers, how many '
-  'more its levels let it open, and whether it is strict.';
+  'Returns the settings of a queue, whether another transaction has the queue''s lock, how many '
+  'places of the queue are taken, by which open jobs (best first) and running jobs of which '
+  'workers, how many more jobs the levels let the queue open, and whether the queue is strict.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.promotion_of(
     queue_name text, wanted bigint = 0, OUT opened bigint[], OUT parked bigint[])
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_promotion_of';
 COMMENT ON FUNCTION pulse_internal.promotion_of(text, bigint) IS
-  'Returns which jobs of a queue the next promotion would open, and which open ones it would park '
-  'for them; it goes no further than the job `wanted` (0: as far as it can).';
+  'Returns which jobs of a queue the next promotion would open, and which open jobs the promotion '
+  'would park in exchange; the answer goes no further than the job `wanted` (0: as far as the '
+  'promotion can).';
 
 -- A walk over the index by queue: each step is a descent, however many jobs a queue has.
 CREATE OR REPLACE FUNCTION pulse_internal.parked_queues(max_queues int) RETURNS SETOF text
@@ -65,7 +66,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.parked_queues(int) IS
   'Returns the first queues with parked jobs, at most max_queues, in no order that a caller knows.';
 
--- Commits mark queues and claims promote them, so few queues have a promotion before them.
+-- Commits mark queues and claims promote marked queues, so few queues wait for a promotion.
 CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
   RETURNS TABLE (opened bigint[], parked bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
@@ -79,4 +80,5 @@ BEGIN
    WHERE p.opened <> '{}';
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_promotions() IS
-  'Returns what the next promotions would open and park, of the first 32 queues with parked jobs.';
+  'Returns the jobs that the next promotions would open and park, of the first 32 queues with '
+  'parked jobs.';

@@ -1,6 +1,6 @@
--- explain_task(): what keeps the waiting jobs of a task in general. No index has the parked jobs of
--- one task. So a call looks where such jobs are likely first, and only where none is found there
--- walks over all queues.
+-- explain_task(): the reasons that keep the waiting jobs of a task in general. No index has the
+-- parked jobs of one task. So a call first reads the queues that are likely to have parked jobs of
+-- the task, and walks over all queues only where the likely queues have none.
 
 -- Queues that have had jobs of the task, or are to have some.
 CREATE OR REPLACE FUNCTION pulse_internal.likely_queues(identifier text) RETURNS SETOF text
@@ -25,8 +25,8 @@ BEGIN
    WHERE q.queue_name IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.likely_queues(text) IS
-  'Returns the queues of a task, of its schedules, of 100 of its open jobs, and of the last 100 of '
-  'it that completed and are kept.';
+  'Returns the queues of a task, of the task''s schedules, of 100 open jobs of the task, and of '
+  'the last 100 jobs of the task that completed and are kept.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.first_parked_of(
     identifier text, queues text[], lower timestamptz, upper timestamptz, max_jobs int)
@@ -51,7 +51,8 @@ END $$;
 COMMENT ON FUNCTION
   pulse_internal.first_parked_of(text, text[], timestamptz, timestamptz, int) IS
   'Returns the first job of a task that is due between two times in each of these queues, among '
-  'the first max_jobs parked jobs of each: of at most ten queues, those whose jobs are due first.';
+  'the first max_jobs parked jobs of each queue: at most ten queues, the queues whose jobs are '
+  'due first.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.parked_of_task(
     identifier text, lower timestamptz, upper timestamptz, walks boolean)
@@ -93,10 +94,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.parked_of_task(text, timestamptz, timestamptz, boolean) IS
   'Returns at most ten queues with parked jobs of a task that are due between two times, and the '
-  'first of these jobs. It looks among the 1,000 that have been due for longest; where none of '
-  'these is of the task, in its likely queues, 1,000 jobs each; where these have none, if it '
-  'walks, in the first 20,000 queues, at up to 40,000 jobs. A row of NULLs: there are more '
-  'queues, and it found none.';
+  'first job of each queue. The function reads the 1,000 parked jobs that have been due for '
+  'longest; where none of the jobs is of the task, the likely queues of the task, 1,000 jobs '
+  'each; where the likely queues have none, if walks is true, the first 20,000 queues, up to '
+  '40,000 jobs. A row of NULLs: there are more queues, and the function found no job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queues_of(identifier text)
   RETURNS SETOF pulse_internal.explanation
@@ -125,10 +126,10 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queues_of(text) IS
-  'Explains what keeps at most ten queues from their first jobs of this task; parked_of_task() '
-  'tells where it looks.';
+  'Explains the reasons that keep at most ten queues from their first jobs of this task; '
+  'parked_of_task() tells which queues the function reads.';
 
--- A parent has its children beside each other in the index.
+-- The children of a parent stand beside each other in the index.
 CREATE OR REPLACE FUNCTION pulse_internal.waiting_of_task(
     identifier text, max_parents int, OUT jobs bigint, OUT parents bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -153,8 +154,8 @@ BEGIN
        WHERE c.identifier = waiting_of_task.identifier) AS f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.waiting_of_task(text, int) IS
-  'Returns how many jobs of a task wait for other jobs, and for which, among the first two that '
-  'wait for each of max_parents jobs.';
+  'Returns how many jobs of a task wait for other jobs, and for which parents, among the first '
+  'two jobs that wait for each of max_parents parents.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_parents_of(identifier text)
   RETURNS SETOF pulse_internal.explanation
@@ -186,8 +187,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_parents_of(text) IS
-  'Explains that jobs of this task wait for other jobs: if some do of 1,000 that wait so, or of '
-  'those of 5,000 jobs that others wait for.';
+  'Explains that jobs of this task wait for other jobs: if some jobs of the task are among 1,000 '
+  'waiting jobs, or among the children of 5,000 parents.';
 
 CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
   RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
@@ -222,9 +223,9 @@ BEGIN
     END);
 END $$;
 COMMENT ON FUNCTION pulse.explain_task(text) IS
-  'Explains what the waiting jobs of a task wait for in general, in rows as explain_job() returns '
-  'them. Of queues it names at most ten: those of its jobs among the 1,000 parked jobs that have '
-  'been due for longest, else those where its jobs are added, open or were completed, else those '
-  'found among 20,000 queues. Of jobs that wait for other jobs it looks at 1,000, else at the '
-  'children of 5,000. '
-  'Raises PU004 for a name that is empty or too long, 25006 on a standby.';
+  'Explains the reasons for which jobs of a task wait in general, in rows like the rows of '
+  'explain_job(). Of queues the function names at most ten: the queues of the task''s jobs among '
+  'the 1,000 parked jobs that have been due for longest, else the queues where jobs of the task '
+  'are added, open or were completed, else queues found among 20,000. Of jobs that wait for other '
+  'jobs the function reads 1,000, else the children of 5,000 parents. Raises PU004 for a name '
+  'that is empty or too long, 25006 on a standby.';

@@ -9,19 +9,21 @@ CREATE OR REPLACE FUNCTION pulse_internal.producer_of_uncommitted(job_id bigint)
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_producer_of_uncommitted';
 COMMENT ON FUNCTION pulse_internal.producer_of_uncommitted(bigint) IS
-  'Returns the producer of a job that a transaction in progress adds; NULL without such a job.';
+  'Returns the producer of a job that a transaction in progress adds; NULL where no transaction '
+  'adds the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(adder xid) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
 COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
-  'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
+  'Returns whether this transaction id belongs to the caller''s transaction or to a savepoint of '
+  'the transaction.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
     spec pulse.job_spec, waits_on bigint, starts_when text)
   RETURNS pulse.job
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text) IS
-  'Stores a checked job that watches this parent, unless it is NULL, and returns its row.';
+  'Stores a checked job that watches this parent, unless the parent is NULL, and returns the row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_jobs(
     specs pulse.job_spec[], ids bigint[], waits_on bigint[], starts_when text[],
@@ -30,9 +32,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.insert_jobs(
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_jobs';
 COMMENT ON FUNCTION pulse_internal.insert_jobs(
     pulse.job_spec[], bigint[], bigint[], text[], timestamptz[], boolean[]) IS
-  'Stores those of these checked jobs that have no key, under these ids. waits_on: the parent that '
-  'each watches, or NULL. start_by: NULL, unless it differs from that of the task. keeps_result: '
-  'true where a job of the same flow waits for it, else NULL.';
+  'Stores the checked jobs without a key, under these ids. waits_on: the parent that each job '
+  'watches, or NULL. start_by: NULL, unless start_by differs from the task''s. keeps_result: true '
+  'where a job of the same flow waits for the job, else NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_key_mode(job_key_mode text) RETURNS text
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_key_mode';
@@ -50,8 +52,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_starts_when(text) IS
   'Raises PU004 unless this says when a job starts.';
 
--- An id without any row stands for a completed job, so it must have been given out, and no
--- transaction in progress may add it.
+-- An id without any row stands for a completed job, so the id must have been given out, and no
+-- transaction in progress may add a job of the id.
 CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -83,16 +85,17 @@ BEGIN
       ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
       HINT = 'Commit it first, or add both jobs in one transaction.';
   END IF;
-  -- A record that is about to be deleted is gone before this call returns, or stays.
+  -- A record whose deletion is in progress is gone before this call returns, or stays.
   PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ended) ORDER BY f.id FOR KEY SHARE;
   RETURN parents;
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
-  'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '
-  'it does not take, PU005 for an id never given out, lost in a failover or added by a transaction '
-  'in progress, and for a job of another producer.';
+  'Returns the parents that a new job waits for, each once, in order. Raises PU004 for an invalid '
+  'array, PU005 for an id never given out, lost in a failover or added by a transaction in '
+  'progress, and for a job of another producer.';
 
--- Jobs that were cancelled because of this one count too: they wait again once it is live again.
+-- Jobs cancelled because of this job count too: the cancelled jobs wait again once this job is live
+-- again.
 CREATE OR REPLACE FUNCTION pulse_internal.circle_of(job_id bigint, parents bigint[])
   RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -127,10 +130,10 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.circle_of(bigint, bigint[]) IS
-  'Returns how a job would come to wait for itself if it waited for these parents: each job of the '
-  'path waits for the next. NULL: it would not.';
+  'Returns how a job would come to wait for itself if the job waited for these parents: each job '
+  'of the path waits for the next. NULL: no path leads back to the job.';
 
--- A job that has a key may be replaced while others wait for it.
+-- A job that has a key may be replaced while others wait for the job.
 CREATE OR REPLACE FUNCTION pulse_internal.check_circle(job_id bigint, parents bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -155,10 +158,10 @@ BEGIN
   SELECT job_id, n.parents_from, n.parents FROM pulse_internal.neighbours(parents) AS n;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
-  'Stores what a job waits for; it has no row yet for these ids and their neighbours.';
+  'Stores the parents of a new job; the job has no row yet for these ids and their neighbours.';
 
--- Of a job that was there and stays as it is, another transaction may hold the row; otherwise the
--- add has counted up its revision, which may begin again at 0, and has written its time.
+-- Another transaction may hold the row of an older job that stays unchanged. Otherwise the add has
+-- counted up the revision, which may begin again at 0, and has written the time of the add.
 CREATE OR REPLACE FUNCTION pulse_internal.is_newly_added(job_id bigint, mode text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -169,8 +172,8 @@ BEGIN
                        AND pulse_internal.is_own_transaction(j.xmin));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS
-  'Returns whether the add of this transaction made or replaced this job; false where it left a '
-  'job of its key as it was.';
+  'Returns whether the add of this transaction made or replaced this job; false where the add '
+  'left an older job of the key unchanged.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.let_wait(
     added pulse.job, waits_on bigint, starts_when text)
@@ -190,8 +193,8 @@ BEGIN
   RETURN added;
 END $$;
 COMMENT ON FUNCTION pulse_internal.let_wait(pulse.job, bigint, text) IS
-  'Lets a job that this transaction has added under a key watch this parent, and returns the row '
-  'with what changes.';
+  'Lets a job that this transaction has added under a key watch this parent, and returns the '
+  'changed row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text)
@@ -210,7 +213,8 @@ BEGIN
   RETURN pulse_internal.let_wait(added, parents[cardinality(parents)], starts_when);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
-  'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
+  'Adds a checked job under the job''s key, with the parents that the job waits for, and returns '
+  'the row as the caller may see the row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz)
@@ -234,7 +238,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
-  'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
+  'Adds a checked job that waits for these parents, and returns the row as the caller may see the '
+  'row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_job_after_as_owner(
     after bigint[],
@@ -285,11 +290,12 @@ CREATE OR REPLACE FUNCTION pulse.add_job_after(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_job_after(
     bigint[], text, json, text, timestamptz, int, text, int, text[], text, text, timestamptz) IS
-  'Adds a job as add_job does, which waits until the jobs of these ids have ended, and returns its '
-  'row. starts_when: completed (all did; else it ends as cancelled), ended (in whatever way) or '
-  'failed (at least one did not complete; else it ends as cancelled, not needed). start_by: it '
-  'ends as expired unless a claim takes it by then. {} waits for nothing. An id whose job has no '
-  'row any more counts as completed; the call waits for a transaction that deletes or retries an '
-  'ended one. Raises PU004 for a name or value out of range and for a job that would wait for '
-  'itself, 42501 and 40001 as add_job does, PU005 for an id never given out or lost in a failover, '
-  'for one that an open transaction adds, and for a job of another producer.';
+  'Adds a job as add_job does, and lets the job wait until the jobs of these ids have ended; '
+  'returns the row. starts_when: completed (all did; else the new job ends as cancelled), ended '
+  '(in whatever way) or failed (at least one did not complete; else the new job ends as '
+  'cancelled, not needed). start_by: the job ends as expired unless a claim takes the job in '
+  'time. {} waits for nothing. An id whose job no longer has a row counts as completed; the call '
+  'waits for a transaction that deletes or retries an ended parent. Raises PU004 for a name or '
+  'value out of range and for a job that would wait for itself, 42501 and 40001 as add_job does, '
+  'PU005 for an id never given out or lost in a failover, for a parent that an open transaction '
+  'adds, and for a job of another producer.';

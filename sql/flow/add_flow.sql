@@ -17,10 +17,11 @@ BEGIN
   PERFORM pulse_internal.check_start_by(b.b) FROM (SELECT DISTINCT unnest(start_by)) AS b (b);
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_specs(json, int[]) IS
-  'Returns the jobs of an add_flow call, each at its place. Raises PU004, or what the server says '
-  'of a value that it cannot read.';
+  'Returns the jobs of an add_flow call, each at the job''s place. Raises PU004, or the server''s '
+  'error for a value that the server cannot read.';
 
--- One handler for all jobs, because each costs a savepoint: only a refused call looks for its job.
+-- One handler for all jobs, because each handler costs a savepoint: only a refused call looks for
+-- the refused job.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_specs(
     jobs json, place_of int[], OUT specs pulse.job_spec[], OUT modes text[],
     OUT starts_when text[], OUT start_by timestamptz[])
@@ -46,7 +47,8 @@ EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
   RAISE;
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json, int[]) IS
-  'Returns the jobs of an add_flow call, each at its place. Raises PU004, and names the job.';
+  'Returns the jobs of an add_flow call, each at the job''s place. Raises PU004, and names the '
+  'job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_parents(
     jobs json, OUT child int[], OUT parent int[], OUT parent_id bigint[])
@@ -72,10 +74,11 @@ BEGIN
   PERFORM pulse_internal.parents_of_call(array_remove(parent_id, NULL));
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_flow_parents(json) IS
-  'Returns the pairs of flow_parents. Raises PU004 for what is neither a key of the flow nor an '
-  'id, PU005 for an id never given out, lost in a failover or not committed.';
+  'Returns the pairs of flow_parents. Raises PU004 for a value that is neither a key of the flow '
+  'nor an id, PU005 for an id never given out, lost in a failover or not committed.';
 
--- Of two jobs with one key the later one counts, unless it leaves the earlier one as it is.
+-- Of two jobs with one key the later job counts, unless the later job leaves the earlier job
+-- unchanged.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
     specs pulse.job_spec[], modes text[], OUT ids bigint[], OUT is_new boolean[],
     OUT counts boolean[])
@@ -109,8 +112,8 @@ BEGIN
       FROM unnest(ids, is_new) WITH ORDINALITY AS i (id, is_new, n) ORDER BY i.n) ELSE is_new END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_ids(pulse.job_spec[], text[]) IS
-  'Takes an id for each job of a flow, and adds those with keys. is_new: the call makes or '
-  'replaces the job. counts: the job waits for what is said here.';
+  'Takes an id for each job of a flow, and adds the jobs with keys. is_new: the call makes or '
+  'replaces the job. counts: the job waits for the parents of this element.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.link_keyed(
     job_id bigint, waits_on bigint, starts_when text, start_by timestamptz,
@@ -132,12 +135,12 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.link_keyed(bigint, bigint, text, timestamptz, boolean) IS
-  'Lets a job of a flow that has a key wait for its parents, which are stored. Raises PU004 where '
-  'it would wait for itself.';
+  'Lets a job of a flow that has a key wait for the stored parents of the job. Raises PU004 where '
+  'the job would wait for itself.';
 
--- A job costs the same in a flow of any size. Statements read whole arrays, and elements only of
--- arrays that were made without a NULL, because the server walks an array with one from the front.
--- No assignment to an element reads its array, which would copy the array.
+-- A job costs the same in a flow of any size. Statements read whole arrays, and single elements
+-- only of arrays that were made without a NULL, because the server walks an array with a NULL from
+-- the front. No assignment to an element reads the same array, which would copy the array.
 CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
     jobs json, place_of int[], child int[], parent int[], parent_id bigint[],
     OUT ids bigint[], OUT is_new boolean[])
@@ -172,8 +175,8 @@ BEGIN
    GROUP BY w.child_id, pulse_internal.neighbours_of(w.parent_id);
   PERFORM pulse_internal.insert_jobs(given.specs, ids, waits_on, given.starts_when,
                                      given.start_by, has_children);
-  -- Their order closes no circle, so one leads out of the flow, or through a job that two members
-  -- are or that keeps what it waited for.
+  -- The order of the members closes no circle. So a circle leads out of the flow, or through a job
+  -- that stands for two members, or through a job that keeps its older parents.
   may_close_circle := cardinality(array_remove(parent_id, NULL)) > 0 OR false = ANY (counts);
   PERFORM pulse_internal.link_keyed(
             s.id, s.waits_on, s.starts_when, s.start_by, may_close_circle)
@@ -181,7 +184,7 @@ BEGIN
        AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
              starts_when, start_by, id, waits_on, counts)
     WHERE s.job_key IS NOT NULL AND s.counts;
-  -- Of a job that was there and stays as it is, another transaction may hold the row.
+  -- Another transaction may hold the row of an older job that stays unchanged.
   UPDATE pulse.job AS j SET keeps_result = true
    WHERE j.id = ANY (ARRAY(
            SELECT s.id FROM unnest(given.specs, ids, has_children)
@@ -194,8 +197,8 @@ BEGIN
     FROM unnest(place_of) WITH ORDINALITY AS p (place, n);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[], int[], int[], bigint[]) IS
-  'Adds the jobs of a flow, each at its place, with the pairs of checked_flow_parents, and returns '
-  'their ids in the order of the call. is_new: the call makes or replaces the job.';
+  'Adds the jobs of a flow, each at the job''s place, with the pairs of checked_flow_parents, and '
+  'returns the ids in the order of the call. is_new: the call makes or replaces the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.kept_parents(
     ids bigint[], child int[], parent int[], parent_id bigint[])
@@ -208,7 +211,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.kept_parents(
    GROUP BY p.child;
 $$;
 COMMENT ON FUNCTION pulse_internal.kept_parents(bigint[], int[], int[], bigint[]) IS
-  'Returns the first 100 parents of each job of a flow that has parents, by its place in the call.';
+  'Returns the first 100 parents of each job of a flow that has parents, by the job''s place in '
+  'the call.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_flow_as_owner(jobs json, flow_name text)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
@@ -292,7 +296,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_parents(bigint, bigint[]) IS
-  'Raises PU004 unless these jobs were added by this transaction and wait for nothing older.';
+  'Raises PU004 unless this transaction added these jobs and the jobs wait for no job older than '
+  'job_id.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_dependency_as_owner(job_id bigint, after bigint[])
   RETURNS void
@@ -342,10 +347,10 @@ CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) R
   LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_dependency(bigint, bigint[]) IS
-  'Lets a job that no worker has claimed wait for more jobs, which this transaction has added and '
-  'which wait for nothing older than it. So a running job of a batch adds members to the last job '
-  'of the batch. Raises PU004 for any other job, PU005 for an unknown one and for one of another '
-  'producer.';
+  'Lets a job that no worker has claimed wait for more jobs. This transaction must have added the '
+  'parents, and no parent may wait for a job older than the waiting job. So a running job of a '
+  'batch adds members to the last job of the batch. Raises PU004 for any other job, PU005 for an '
+  'unknown job and for a job of another producer.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_flow(flow_id bigint, reason text = NULL) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -360,7 +365,7 @@ BEGIN
       ERRCODE = 'PU005', HINT = 'The view pulse.flows lists the flows that are kept.';
   END IF;
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  -- A job that ends while this call waits for its row is live no more, and may leave no record.
+  -- A job that ends while this call waits for the row is live no more, and may leave no record.
   FOR named IN SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
                 WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id LOOP
     IF (pulse_internal.lock_live_job(named)).id IS NOT NULL THEN
@@ -371,6 +376,6 @@ BEGIN
   RETURN asked;
 END $$;
 COMMENT ON FUNCTION pulse.cancel_flow(bigint, text) IS
-  'Cancels each live job of a flow as cancel_job does, and returns how many those are. Jobs '
-  'outside of the flow follow those that they wait for. Raises PU005 for an unknown flow, 55P03 '
-  'where cancel_job does for one of them: then none is cancelled.';
+  'Cancels each live job of a flow as cancel_job does, and returns the number of cancelled jobs. '
+  'Jobs outside of the flow follow the jobs that they wait for. Raises PU005 for an unknown flow, '
+  '55P03 where cancel_job raises 55P03 for a job of the flow: then no job is cancelled.';

@@ -1,5 +1,5 @@
--- What add_flow is asked for: its jobs are read, and put in an order in which each comes after
--- those that it waits for.
+-- The jobs that a caller gives to add_flow: the functions read the jobs, and put the jobs in an
+-- order in which each job comes after its parents.
 
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_flow(problem text, hint text) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -26,7 +26,8 @@ BEGIN
     PERFORM pulse_internal.refuse_flow(format('job number %s is no object', wrong.n),
       'Give each job as an object with an identifier.');
   END IF;
-  -- A number in after is an id, so a number as a key would name another job than it seems to.
+  -- A number in after is an id, so a number as a key would seem to name one job and name another
+  -- job.
   SELECT e.n, m.name INTO wrong
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n),
          json_each(e.job) AS m (name, value)
@@ -74,8 +75,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.flow_parents(jobs json)
     FROM pair AS p LEFT JOIN node AS k ON k.key = p.text AND p.type = 'string';
 $$;
 COMMENT ON FUNCTION pulse_internal.flow_parents(json) IS
-  'Returns what each job of a flow waits for: a job of the flow by its place in the array, or '
-  'another job by its id. Neither is set for what is neither a key nor an id.';
+  'Returns the parents of each job of a flow: a job of the flow by its place in the array, or '
+  'another job by its id. Neither is set for a value that is neither a key nor an id.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_circle(
     keys text[], child int[], parent int[], left_over int[])
@@ -97,7 +98,7 @@ BEGIN
       next_of[child[i]] := parent[i];
     END IF;
   END LOOP;
-  -- Each job that is left waits for one that is left, so the walk meets a job twice.
+  -- Each remaining job waits for a remaining job, so the walk meets a job twice.
   WHILE place_of[at] = 0 LOOP
     path := path || at;
     place_of[at] := cardinality(path);
@@ -115,8 +116,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_circle(text[], int[], int[], int[]) IS
   'Raises PU004 with a circle among the jobs of a flow that no order can hold.';
 
--- Kahn's algorithm. The pairs are sorted by parent; first_of[p] is the first pair of p. An element
--- is read before the assignment to it: one that reads its array copies that.
+-- Kahn's algorithm. The pairs are sorted by parent; first_of[p] is the first pair of p. The loop
+-- reads an element before the assignment to the array: an assignment that reads the same array
+-- copies the array.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_order(keys text[], child int[], parent int[])
   RETURNS int[]
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -164,5 +166,5 @@ BEGIN
   RETURN place_of;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_order(text[], int[], int[]) IS
-  'Returns the place of each job of a flow in an order in which each comes after its parents. '
-  'Pairs without a parent of the flow count for nothing. Raises PU004 for a circle.';
+  'Returns the place of each job of a flow in an order in which each job comes after the job''s '
+  'parents. Pairs without a parent of the flow count for nothing. Raises PU004 for a circle.';

@@ -1,21 +1,23 @@
--- Settling: what becomes of the jobs whose watched parents have ended.
+-- Resolving waits: claims and sweeps judge the jobs whose watched parents have ended.
 
 CREATE OR REPLACE FUNCTION pulse_internal.await_slot(slot int, is_awaited boolean) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_slot';
 COMMENT ON FUNCTION pulse_internal.await_slot(int, boolean) IS
-  'Sets, at once, whether commits that end a job of this slot mark it.';
+  'Sets, at once, whether commits that end a job of this hash bucket set the parent mark of the '
+  'bucket.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_look_at_waits(next_slot int) RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_look_at_waits';
 COMMENT ON FUNCTION pulse_internal.next_look_at_waits(int) IS
-  'Sets the slot at which the next sweep goes on, and returns the one at which this one does.';
+  'Sets the hash bucket at which the next sweep goes on, and returns the bucket at which this '
+  'sweep goes on.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.settled_until(slot int, parent_id bigint, child_id bigint)
   RETURNS bigint[]
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_settled_until';
 COMMENT ON FUNCTION pulse_internal.settled_until(int, bigint, bigint) IS
-  'Remembers, in this session, until which parent and child a step has settled a slot; with NULL, '
-  'returns and forgets that.';
+  'Remembers, in this session, until which parent and child a step has resolved a hash bucket; '
+  'with NULL, returns and forgets the pair.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.judge_children(parent_id bigint, ids bigint[])
   RETURNS boolean
@@ -55,10 +57,10 @@ BEGIN
   RETURN is_left;
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_children(bigint, bigint[]) IS
-  'Judges locked jobs that watch a parent which has ended; returns whether some are left to judge. '
-  'Called with the plans of settle_children.';
+  'Judges locked jobs that watch an ended parent; returns whether some are left to judge. Called '
+  'with the plans of settle_children.';
 
--- pg_pulse puts none of these on its tables.
+-- pg_pulse puts no such triggers, keys, rules, policies or checks on its tables.
 CREATE OR REPLACE FUNCTION pulse_internal.may_be_refused() RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
@@ -72,11 +74,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.may_be_refused() IS
   'Returns whether triggers, foreign keys, rules, policies or checks that others have made may '
-  'refuse what becomes of a job that waits.';
+  'refuse the change of a waiting job.';
 
--- The order of the walk is that of one index alone, so no statistics lead the planner to another.
--- An error of a job is stepped over: it would fail each claim, which settles too. A savepoint takes
--- a transaction id for each parent, so there is one only where something may raise an error.
+-- The walk has the order of one index alone, so no statistics lead the planner to another index.
+-- The walk steps over an error of a job: the error would fail each claim, because claims resolve
+-- waits too. A savepoint takes a transaction id for each parent, so the function makes a savepoint
+-- only where a trigger or constraint may raise an error.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
     parent_id bigint, after_child bigint, max_count int,
     OUT judged int, OUT last_child bigint, OUT is_left boolean)
@@ -89,7 +92,7 @@ DECLARE
   all_refused boolean := false;
 BEGIN
   is_left := false;
-  -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
+  -- A transaction that holds one of the rows notes the parent itself, or a sweep checks again.
   ids := ARRAY(
     SELECT j.id FROM pulse.job AS j
      WHERE j.index_lane = 'w'
@@ -116,12 +119,12 @@ BEGIN
   END IF;
   judged := cardinality(ids);
   last_child := ids[judged];
-  -- Claims would try the same jobs in turn for ever. The next sweep leads to those behind.
+  -- Claims would try the same jobs in turn for ever. The next sweep leads to the jobs behind.
   is_left := is_left OR (judged = max_count AND NOT all_refused);
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_children(bigint, bigint, int) IS
-  'Judges at most max_count jobs that watch a parent which has ended, behind one of them. Returns '
-  'how many, the last, and whether some are left to judge.';
+  'Judges at most max_count jobs that watch an ended parent, behind after_child. Returns how '
+  'many, the last job, and whether some are left to judge.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_parent(
     slot int, after_parent bigint, after_child bigint) RETURNS bigint
@@ -136,14 +139,15 @@ BEGIN
      ORDER BY j.waits_on, j.id LIMIT 1);
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint, bigint) IS
-  'Returns the parent that the next waiting job of a slot watches, behind this parent and its '
-  'child; NULL behind the last one.';
+  'Returns the parent that the next waiting job of a hash bucket watches, behind this parent and '
+  'this child; NULL behind the last parent.';
 
--- Called by promotion with the mark of a slot. From here on the commits of ends mark it, until a
--- look has found that no job watches a parent of the slot. The second look, under a later snapshot,
--- sees each job whose commit came before; the mark of a later one calls this function again. A step
--- begins where this session's step before ended, because an old snapshot keeps the dead entries of
--- all that earlier steps let go; behind the last job, one more begins at the front.
+-- Promotion calls the function with the parent mark of a hash bucket. From here on the commits of
+-- ends set the mark, until a check has found that no job watches a parent of the bucket. The second
+-- check, under a later snapshot, sees each job whose commit came before; the mark of a later commit
+-- calls this function again. A step begins where this session's step before ended, because an old
+-- snapshot keeps the dead entries of all jobs that earlier steps let go; behind the last job,
+-- another step begins at the front.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_waits(slot int) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -186,11 +190,11 @@ BEGIN
   RETURN is_left;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_waits(int) IS
-  'Judges the jobs whose watched parents have this slot and have ended, at most 1,000 of them; '
-  'returns whether some may be left.';
+  'Judges the jobs whose watched parents have this hash bucket and have ended, at most 1,000 '
+  'jobs; returns whether some may be left.';
 
--- A crash and missing shared memory lose marks. Where no shared memory is, this is
--- what settles.
+-- A crash and missing shared memory lose parent marks. Without shared memory this function alone
+-- resolves waits.
 CREATE OR REPLACE FUNCTION pulse_internal.reconcile_waits(max_count int, ends timestamptz)
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -219,5 +223,5 @@ BEGIN
   PERFORM pulse_internal.next_look_at_waits(coalesce(at_slot, 0)::int);
 END $$;
 COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
-  'Looks at max_count watched parents until that time, and marks the slots of those that have '
-  'ended. The next call goes on where this one ended.';
+  'Reads max_count watched parents until that time, and sets the parent marks of the parents that '
+  'have ended. The next call goes on where this call ended.';

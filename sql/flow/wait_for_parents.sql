@@ -1,27 +1,27 @@
--- Jobs that wait for other jobs, their parents. A waiting job watches one parent, the highest that
--- is live (job.waits_on); its other parents are rows of pulse.dependency. The commit that ends a
--- watched parent marks the parent's slot, and so does the commit that lets a job wait: promotion
--- takes the mark, and then a new snapshot. So one of the two sees what the other did.
+-- Jobs that wait for other jobs, their parents. A waiting job watches the highest live parent
+-- (job.waits_on); the other parents are rows of pulse.dependency. The commit that ends a watched
+-- parent sets the parent's mark, and so does the commit that lets a job wait: promotion takes the
+-- mark, and then a new snapshot. So one of the two commits sees the change of the other commit.
 
 -- Both are inlined, so queries find the index of the expression.
 CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN parent_id & -64;
 COMMENT ON FUNCTION pulse_internal.neighbours_of(bigint) IS
-  'Returns the parents_from of the row of pulse.dependency that has this parent.';
+  'Returns the parents_from of the row of pulse.dependency with this parent.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.parent_slot(parent_id bigint) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN parent_id & 4095;
 COMMENT ON FUNCTION pulse_internal.parent_slot(bigint) IS
-  'Returns the slot of a parent, whose mark tells that it may have ended.';
+  'Returns the hash bucket of a parent; the bucket''s mark tells that the parent may have ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';
 COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
   'Arranges that the commit marks the slot of a parent; returns false without shared memory.';
 
--- No claim may have a job that waits for others, so it concerns its parent alone.
+-- No claim may have a job that waits for others, so the job concerns its parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.note_waiting(job pulse.job) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -34,13 +34,13 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.note_waiting(pulse.job) IS
-  'Does what note_job does, or note_parent for a job that waits for others; returns true.';
+  'Calls note_job, or note_parent for a job that waits for others; returns true.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_parent_marked(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_parent_marked';
 COMMENT ON FUNCTION pulse_internal.is_parent_marked(bigint) IS
-  'Returns whether the slot of a parent is marked, so that a claim or sweep is about to judge the '
-  'jobs that wait for it.';
+  'Returns whether the parent mark of a parent is set, so that a claim or sweep is about to judge '
+  'the jobs that wait for the parent.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.in_order(ids bigint[]) RETURNS bigint[]
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_in_order';
@@ -51,13 +51,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.neighbours(
     ids bigint[], OUT parents_from bigint, OUT parents bigint[]) RETURNS SETOF record
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 1000 AS 'MODULE_PATHNAME', 'pulse_neighbours';
 COMMENT ON FUNCTION pulse_internal.neighbours(bigint[]) IS
-  'Returns the ids in ascending order, each once, those of a row of pulse.dependency together.';
+  'Returns the ids in ascending order, each once, the ids of a row of pulse.dependency together.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.live_ids(ids bigint[], lives boolean) RETURNS bigint[]
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_ids';
 COMMENT ON FUNCTION pulse_internal.live_ids(bigint[], boolean) IS
-  'Returns the ids of jobs that wait or run, or of those that do not. The ids stand in ascending '
-  'order, each once.';
+  'Returns the ids of jobs that wait or run, or the ids of all other jobs. The ids stand in '
+  'ascending order, each once.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_live(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -79,7 +79,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.ended_otherwise(pulse.finished_job) IS
   'Returns whether a finished parent counts as ended otherwise than by completing.';
 
--- The walk over records is bounded by the parents of a row, so one that is alone costs one step.
+-- The walk over records is bounded by the parents of a row, so a parent without neighbours costs
+-- one step.
 CREATE OR REPLACE VIEW pulse_internal.ended_parent AS
   SELECT d.child_id, d.parents_from, f AS record
     FROM pulse.dependency AS d
@@ -105,8 +106,8 @@ BEGIN
        AND pulse_internal.ended_otherwise(e.record));
 END $$;
 COMMENT ON FUNCTION pulse_internal.failed_parent(bigint, bigint, bigint) IS
-  'Returns the first parent of a job, of those from one id to another, that has ended otherwise '
-  'than by completing; NULL without one.';
+  'Returns the first parent of a job, from one id to another id, that ended otherwise than by '
+  'completing; NULL without such a parent.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.records_of_parents(
     child_id bigint, OUT failed bigint, OUT has_records boolean)
@@ -121,8 +122,8 @@ BEGIN
    WHERE e.child_id = records_of_parents.child_id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.records_of_parents(bigint) IS
-  'Returns the first parent of a job that has ended otherwise than by completing, NULL without '
-  'one, and whether the end of any parent is on record.';
+  'Returns the first parent of a job that ended otherwise than by completing, NULL without such a '
+  'parent, and whether the end of any parent is on record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.live_parent(
     child_id bigint, below bigint = 9223372036854775807, above bigint = 0)
@@ -149,11 +150,11 @@ BEGIN
   RETURN highest;
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
-  'Returns the highest parent of a job, below one id and above another, that is live; NULL without '
-  'one.';
+  'Returns the highest live parent of a job, below one id and above another id; NULL without a '
+  'live parent.';
 
--- A look passes the parents between the old watch and the new one, and no other. So a job with many
--- parents looks at each of them once, and at all of them before it starts.
+-- A check passes the parents between the old watch and the new watch, and no other parent. So a job
+-- with many parents checks each parent once, and all parents before the job starts.
 CREATE OR REPLACE FUNCTION pulse_internal.judge_wait(
     child pulse.job, OUT outcome text, OUT parent_id bigint, OUT has_records boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -164,7 +165,7 @@ BEGIN
   IF next_parent IS NOT NULL THEN
     failed := pulse_internal.failed_parent(child.id, next_parent, child.waits_on);
   ELSE
-    -- One that was retried.
+    -- A parent that was retried.
     next_parent := pulse_internal.live_parent(child.id, above => child.waits_on);
     SELECT r.failed, r.has_records INTO failed, has_records
       FROM pulse_internal.records_of_parents(child.id) AS r;
@@ -183,9 +184,9 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
-  'Returns what becomes of a waiting job whose watched parent has ended: it waits for another one, '
-  'starts, or is cancelled because of one. has_records, of one that starts: whether the end of a '
-  'parent is on record.';
+  'Returns the outcome for a waiting job whose watched parent has ended: the job waits for '
+  'another parent, starts, or is cancelled because of a parent. has_records, of a job that '
+  'starts: whether the end of a parent is on record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_members(result json, last_error text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -193,11 +194,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_members(result json, last_error te
                 coalesce(to_json(last_error)::text, 'null'));
 $$;
 COMMENT ON FUNCTION pulse_internal.end_members(json, text) IS
-  'Returns what a child gets of the end of a parent, as members of a JSON object.';
+  'Returns the values that a child gets of the end of a parent, as members of a JSON object.';
 
--- The shortest ends are taken first, so that one long result does not crowd out all others. Only
--- the texts of those that fit are in memory together. A job that add_dependency lets wait once more
--- keeps what it has.
+-- The query takes the shortest ends first, so that one long result does not crowd out all others.
+-- Only the texts of the ends that fit are in memory together. A job that add_dependency lets wait
+-- once more keeps the ends that the job has.
 CREATE OR REPLACE FUNCTION pulse_internal.ends_of_parents(child pulse.job) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -227,8 +228,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.ends_of_parents(pulse.job) IS
   'Returns a JSON array of the ends of parents that are on record, for a job that starts: id, the '
-  'same as id_text, key in its flow, state, and result and last_error, or left_out where these '
-  'would bring the whole above 1 MiB.';
+  'same as id_text, key in the flow, state, and result and last_error, or left_out where result '
+  'and last_error would bring the whole above 1 MiB.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.wait_outcome(
     child pulse.job, OUT outcome text, OUT parent_id bigint, OUT parents text)
@@ -242,7 +243,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.wait_outcome(pulse.job) IS
-  'Returns what judge_wait does, and what a job that starts gets of its parents.';
+  'Returns the outcome of judge_wait, and the parents'' ends that a starting job gets.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.start_waiting(job_ids bigint[], parents text)
   RETURNS void
@@ -263,8 +264,8 @@ BEGIN
    WHERE pulse_internal.note_job(s.identifier, s.queue_name, s.run_at);
 END $$;
 COMMENT ON FUNCTION pulse_internal.start_waiting(bigint[], text) IS
-  'Lets locked jobs go that wait for nothing any more: to the claims, or behind their queues. '
-  'parents: what they get of their parents.';
+  'Lets locked jobs go that wait for no parent any more: to the claims, or behind their queues. '
+  'parents: the ends of parents that the jobs get.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.watch_parent(job_ids bigint[], parent_id bigint)
   RETURNS void
@@ -300,10 +301,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.keep_record(bigint) IS
   'Locks the record of an ended job until the transaction ends; returns false while another '
-  'transaction changes it.';
+  'transaction changes the record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_waited_for';
 COMMENT ON FUNCTION pulse_internal.is_waited_for(bigint) IS
-  'Returns whether a job waits for this one, or will once another transaction commits: the end of '
-  'this one must then stay on record.';
+  'Returns whether a job waits for this job, or will once another transaction commits: the end of '
+  'this job must then stay on record.';

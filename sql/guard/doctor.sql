@@ -1,8 +1,8 @@
--- What is wrong with an installation: one row per finding, with what to do. Each view looks at one
--- place, and doctor() returns the rows of all. A finding shows no payload, no error of a job and no
--- token, because observers read it.
+-- Faults of an installation: one row per finding, with the way out. Each view reads one place, and
+-- doctor() returns the rows of all views. A finding shows no payload, no error of a job and no
+-- token, because observers read findings.
 
--- As the server reads them: a quoted name may hold commas, and doubles its quotes.
+-- As the server reads the names: a quoted name may hold commas, and doubles its quotes.
 CREATE OR REPLACE FUNCTION pulse_internal.names_in(list text) RETURNS SETOF text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC
   SELECT CASE WHEN left(e.entry, 1) = '"'
@@ -70,9 +70,9 @@ CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
          'later than they seem.'
     FROM server AS s WHERE s.last_tick > pg_catalog.clock_timestamp() + interval '5 s';
 COMMENT ON VIEW pulse_internal.sweep_findings IS
-  'Findings about sweeps: who makes them, and by which clock.';
+  'Findings about sweeps: which processes make sweeps, and by which clock.';
 
--- Readers wait for the strongest lock alone, and doctor() is one of them.
+-- Readers wait for the strongest lock alone, and doctor() is a reader.
 CREATE OR REPLACE VIEW pulse_internal.lock_findings AS
   SELECT 'locked table'::text AS finding,
          CASE WHEN b.is_of_pauses OR pulse_internal.blocked_sweeps() = 0 THEN 'warning'
@@ -87,7 +87,7 @@ CREATE OR REPLACE VIEW pulse_internal.lock_findings AS
 COMMENT ON VIEW pulse_internal.lock_findings IS
   'Findings about locks that keep sweeps from recovery.';
 
--- A finding about settings is about those of this session.
+-- A finding about settings is about the settings of this session.
 CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
   WITH installation AS (
     SELECT pulse_internal.installation_standing() AS standing,
@@ -143,7 +143,7 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
          'Correct the name: pulse.settings lists the settings that exist.'
     FROM setting AS s WHERE s.default_setting IS NULL AND s.description LIKE 'No such %';
 COMMENT ON VIEW pulse_internal.setting_findings IS
-  'Findings about settings, versions, and whose jobs these are.';
+  'Findings about settings, versions, and the producers of the jobs.';
 
 CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   WITH unserved AS MATERIALIZED (
@@ -293,7 +293,7 @@ CREATE OR REPLACE FUNCTION pulse.doctor()
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
   SET search_path = pg_catalog, pg_temp SET jit = off SET enable_memoize = off AS $$
 DECLARE
-  -- What the views read: even the planner would wait for a locked table.
+  -- The tables that the views read: even the planner would wait for a locked table.
   locked text := pulse_internal.try_lock_tables('{}',
     '{job,heartbeat,worker,clock,schedule,finished_job,task,installation,installation_witness,'
     'queue,queue_pause,queue_rate,operation}');
@@ -325,7 +325,7 @@ BEGIN
             f.detail;
 END $$;
 COMMENT ON FUNCTION pulse.doctor() IS
-  'Looks for what is wrong with this installation and returns one row per finding, gravest first; '
-  'none is good. severity: error (jobs do not run, or not in time), warning (something will make '
-  'it so) or notice. what_to_do tells the way out. Settings are judged as this session sees them. '
-  'It reads no table of jobs as a whole.';
+  'Looks for faults of this installation and returns one row per finding, gravest first; none is '
+  'good. severity: error (jobs do not run, or not in time), warning (jobs will not run, or not in '
+  'time, unless an operator acts) or notice. what_to_do tells the way out. Settings are judged as '
+  'this session sees the settings. The function reads no table of jobs as a whole.';

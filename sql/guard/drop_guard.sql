@@ -1,11 +1,12 @@
--- DROP EXTENSION deletes every job, so it is refused while there are live ones. A hook of the
--- library refuses it (extension/install/drop_guard.cpp); the event trigger loads the library into
--- a session that is about to drop something, and locks the tables.
+-- DROP EXTENSION deletes every job, so the guard refuses the statement while there are live jobs. A
+-- hook of the library refuses the statement (extension/install/drop_guard.cpp); the event trigger
+-- loads the library into a session that is about to drop an object, and locks the tables.
 
--- Each wait for a lock is shorter than deadlock_timeout; after one that fails, all locks are
--- released for a while. So sessions that use the queue wait for moments only, and no transaction
--- becomes a deadlock victim. lock_timeout limits the total time. Autovacuum yields, as it does to
--- every longer wait: to prevent a wraparound only where it waits for this very transaction.
+-- Each wait for a lock is shorter than deadlock_timeout; after a wait that fails, the session
+-- releases all locks for a while. So sessions that use the queue wait for moments only, and no
+-- transaction becomes a deadlock victim. lock_timeout limits the total time. Autovacuum yields, as
+-- autovacuum does to every longer wait: to prevent a wraparound only where autovacuum waits for
+-- this very transaction.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_tables() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -50,7 +51,7 @@ BEGIN
   PERFORM set_config('lock_timeout', total, true);
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_tables() IS
-  'Locks all tables of the extension for DROP EXTENSION, or none of them.';
+  'Locks all tables of the extension for DROP EXTENSION, or no table.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_unguarded(statement text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -65,11 +66,12 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_unguarded(text) IS
-  'Raises PU009 without the library: for a statement that names pg_pulse or its schema while there '
-  'are live jobs, unless pulse.allow_drop is on.';
+  'Raises PU009 without the library: for a statement that names pg_pulse or the schema of '
+  'pg_pulse while there are live jobs, unless pulse.allow_drop is on.';
 
 -- The event trigger fires for every role and for every schema, also where the library is missing.
--- So it has the rights of the owner, and a missing library keeps no role from dropping its own.
+-- So the trigger has the rights of the owner, and a missing library keeps no role from dropping
+-- objects of the role.
 CREATE OR REPLACE FUNCTION pulse_internal.guard_drop() RETURNS event_trigger
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -77,8 +79,8 @@ DECLARE
   context text;
   statement text;
 BEGIN
-  -- The client's statement, and the one of a function that it calls. The first line of the context
-  -- names this function.
+  -- The client's statement, and the statement of a function that the client's statement calls. The
+  -- first line of the context names this function.
   GET DIAGNOSTICS context = PG_CONTEXT;
   statement := concat(current_query(), substr(context, strpos(context || E'\n', E'\n')));
   BEGIN

@@ -1,9 +1,9 @@
 -- A script gives rights to no role but the owner: neither to PUBLIC, by the defaults of the server,
--- nor to roles that ALTER DEFAULT PRIVILEGES names. Only objects that the script has created are
--- touched, so what an administrator granted on older ones stays. A REVOKE records all grants of an
--- object as initial ones, which pg_dump leaves out; on older objects an update would so lose users'
--- grants from dumps. Row types of tables keep the right of PUBLIC: functions of applications return
--- them, and a role without the right to the schema cannot name them.
+-- nor to roles that ALTER DEFAULT PRIVILEGES names. The function changes only objects that the
+-- script has created, so grants of an administrator on older objects stay. A REVOKE records all
+-- grants of an object as initial grants, which pg_dump leaves out; on older objects an update would
+-- so lose users' grants from dumps. Row types of tables keep the right of PUBLIC: functions of
+-- applications return row types, and a role without the right to the schema cannot name the types.
 
 CREATE OR REPLACE FUNCTION pulse_internal.close_new_objects(extension text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -48,6 +48,7 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.close_new_objects(text) IS
-  'Takes all rights on what the script of an extension has created from all roles but the owner.';
+  'Takes all rights on the objects that the script of an extension has created from all roles but '
+  'the owner.';
 
 SELECT pulse_internal.close_new_objects('pg_pulse');

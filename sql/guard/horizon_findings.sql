@@ -1,7 +1,6 @@
--- What keeps vacuum from dead rows: the server removes none that the oldest of these holders might
--- still read. All that the server asks for that age is here: sessions of this database by their
--- snapshot and by their own transaction, prepared transactions, slots, and standbys that report
--- their queries.
+-- Holders of dead rows: vacuum removes no row that the oldest of these holders might still read.
+-- The view has every holder that the server asks: sessions of this database by their snapshot and
+-- by their own transaction, prepared transactions, slots, and standbys that report their queries.
 
 -- A slot in use keeps up within seconds, and even then lags behind by many transactions.
 CREATE OR REPLACE FUNCTION pulse_internal.is_slot_behind(
@@ -13,7 +12,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_slot_behind(
 COMMENT ON FUNCTION pulse_internal.is_slot_behind(boolean, bigint, numeric) IS
   'Returns whether a replication slot keeps dead rows or WAL for a consumer that does not follow.';
 
--- A session that has only written has a transaction and no snapshot between its statements.
+-- A session that has only written has a transaction and no snapshot between two statements.
 CREATE OR REPLACE VIEW pulse_internal.horizon_holder AS
   SELECT 'session'::text AS kind,
          pg_catalog.format('Process %s of role %s', a.pid, a.usename)
@@ -49,8 +48,8 @@ CREATE OR REPLACE VIEW pulse_internal.horizon_holder AS
          'End its long queries, or set hot_standby_feedback there to off.'
     FROM pg_catalog.pg_stat_replication AS r WHERE r.backend_xmin IS NOT NULL;
 COMMENT ON VIEW pulse_internal.horizon_holder IS
-  'Who keeps dead rows from vacuum: of how many transactions, since when if that is known, and how '
-  'to end that.';
+  'The processes that keep dead rows from vacuum: of how many transactions, since when if the '
+  'time is known, and how to end the hold.';
 
 CREATE OR REPLACE VIEW pulse_internal.horizon_findings AS
   SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
@@ -92,4 +91,4 @@ CREATE OR REPLACE VIEW pulse_internal.horizon_findings AS
             FROM pg_catalog.pg_replication_slots AS r) AS s
    WHERE pulse_internal.is_slot_behind(s.is_used, s.transactions, s.wal_bytes);
 COMMENT ON VIEW pulse_internal.horizon_findings IS
-  'Findings about what keeps dead rows: transactions, replication slots, and standbys.';
+  'Findings about holders of dead rows: transactions, replication slots, and standbys.';

@@ -1,5 +1,6 @@
--- What doctor() finds about the rights of roles: those of a kind that a role lacks, and those that
--- no grant_... of the role gives. The lists of rights, which are at hand, tell of most of them.
+-- Findings of doctor() about the rights of roles: rights of a kind that a role lacks, and rights
+-- that no grant_... of the role gives. The lists of rights, which are at hand, tell of most
+-- findings.
 
 CREATE OR REPLACE VIEW pulse_internal.role_findings AS
   WITH rights AS MATERIALIZED (SELECT * FROM pulse_internal.rights()), granted AS (
@@ -20,7 +21,7 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
     SELECT DISTINCT r.class, r.id FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
      WHERE a.grantee = 0::oid AND r.class IN ('ROUTINE', 'TABLE')
   ), held AS MATERIALIZED (
-    -- An owner has its rights from itself; no other role has.
+    -- An owner has rights from the owner itself; no other role has rights from itself.
     SELECT DISTINCT a.grantee AS role, r.class, r.id,
            a.privilege_type || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
              AS privilege
@@ -43,7 +44,7 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
            b.privilege || ' on ' || b.class || ' ' || pulse_internal.object_name(b.class, b.id)
              AS privilege
       FROM beside_kinds AS b
-     -- What PUBLIC may do with functions and tables is a finding of its own. A role that acts as
+     -- The rights of PUBLIC on functions and tables are a finding of their own. A role that acts as
      -- the owner, as every superuser does, needs no right.
      WHERE CASE WHEN b.role = 0::oid THEN b.class NOT IN ('ROUTINE', 'TABLE')
              ELSE NOT EXISTS (SELECT FROM pg_catalog.pg_extension AS e

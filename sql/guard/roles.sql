@@ -1,5 +1,6 @@
 -- Six kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
--- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
+-- the tests read the lists. The functions run with the caller's rights, so a grant needs the
+-- owner's rights.
 
 CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -24,7 +25,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']
     ELSE '{}' END
-  -- A view calls functions with the rights of the role that reads it.
+  -- A view calls functions with the rights of the role that reads the view.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
       'list_jobs', 'next_runs', 'pulse_internal.attachment_state',
@@ -38,10 +39,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   || CASE WHEN kind IN ('producer', 'operator', 'observer')
       THEN ARRAY['_private_flags', '_private_id', '_private_row'] END;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
-  'Returns the functions that a kind of role may execute; those outside of schema pulse with '
-  'their schema. Functions of the same names in schema graphile_worker are meant too.';
+  'Returns the functions that a kind of role may execute; functions outside of schema pulse with '
+  'the schema. Functions of the same names in schema graphile_worker are meant too.';
 
--- No view shows a payload, an error of a job or a token; the tables do, and what shows them.
+-- No view shows a payload, an error of a job or a token; the tables do, and so do the functions
+-- that show whole jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN kind IN ('operator', 'observer')
@@ -62,10 +64,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
                       'graphile_worker._private_known_crontabs',
                       'graphile_worker._private_tasks'] END;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
-  'Returns the tables and views that a kind of role may read; those outside of schema pulse with '
-  'their schema.';
+  'Returns the tables and views that a kind of role may read; relations outside of schema pulse '
+  'with the schema.';
 
--- A role needs them to declare variables in its own functions, not to call those of pg_pulse.
+-- A role needs the types to declare variables in functions of the role, not to call functions of
+-- pg_pulse.
 CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE kind
@@ -86,9 +89,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.schemas_of(kind text) RETURNS text[]
 COMMENT ON FUNCTION pulse_internal.schemas_of(text) IS
   'Returns the schemas whose objects a kind of role may name.';
 
--- Only members of the extension, and of the one that has Graphile Worker's names for it: an object
--- that another role put into a schema is left out. A kind is recognised by a function or view that
--- only it has, where an operator has all that an observer has.
+-- Only members of the extension, and of the extension with Graphile Worker's names: the query
+-- leaves out an object that another role put into a schema. The query recognises a kind by a
+-- function or view that only this kind has, where an operator has all that an observer has.
 CREATE OR REPLACE FUNCTION pulse_internal.rights()
   RETURNS TABLE (class text, id oid, acl aclitem[], kind text, privilege text, is_mark boolean)
   LANGUAGE sql STABLE PARALLEL SAFE ROWS 600 SET search_path = pg_catalog, pg_temp
@@ -99,7 +102,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
      WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
        AND e.extname::text IN ('pg_pulse', 'pg_pulse_graphile')
   ), object AS (
-    -- Without a list of rights of its own, a function may be used by PUBLIC.
+    -- PUBLIC may use a function that has no list of rights of its own.
     SELECT 'ROUTINE' AS class, p.oid AS id, p.pronamespace::regnamespace::text AS home,
            p.proname::text AS name, coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
       FROM member AS m, pg_proc AS p
@@ -125,7 +128,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
              ('SELECT', 'TABLE', pulse_internal.relations_of(k.kind)),
              ('USAGE', 'TYPE', pulse_internal.types_of(k.kind)),
              ('USAGE', 'SCHEMA', pulse_internal.schemas_of(k.kind)),
-             -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
+             -- The cleanup of Graphile Worker deletes there; triggers decide which rows go.
              ('DELETE', 'TABLE', CASE k.kind WHEN 'operator' THEN ARRAY[
                'graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
                'graphile_worker._private_tasks'] END)) AS n (privilege, class, names)
@@ -141,11 +144,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
            ELSE o.name END;
 END;
 COMMENT ON FUNCTION pulse_internal.rights() IS
-  'Returns each object of the extension with its list of rights, and each kind of role (producer, '
-  'caller, worker, scheduler, operator or observer) that has a right on it. A role with a mark is '
-  'of that kind.';
+  'Returns each object of the extension with the object''s list of rights, and each kind of role '
+  '(producer, caller, worker, scheduler, operator or observer) that has a right on the object. A '
+  'role with a mark is of the marked kind.';
 
--- As the server prints it, quoted where it needs that.
+-- The name as the server prints the name, quoted where needed.
 CREATE OR REPLACE FUNCTION pulse_internal.object_name(class text, id oid) RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN CASE class WHEN 'ROUTINE' THEN id::regprocedure::text WHEN 'TABLE' THEN id::regclass::text
@@ -184,7 +187,7 @@ DECLARE
   entry record;
 BEGIN
   PERFORM pulse_internal.check_grant(role);
-  -- The objects and the role are printed by the server, quoted where they need it.
+  -- The server prints the objects and the role, quoted where needed.
   FOR entry IN
     SELECT r.privilege, r.class, r.id FROM pulse_internal.rights() AS r
      WHERE r.kind = "grant".kind
@@ -216,33 +219,34 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revoke(text, regrole) IS
-  'Revokes from a role the rights of a kind, except those that its other kinds have too.';
+  'Revokes from a role the rights of a kind, except the rights that other kinds of the role have '
+  'too.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
-  'Lets a role add jobs and remove them by key. Repeat it after an upgrade, because a new version '
-  'may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for an unknown '
-  'role.';
+  'Lets a role add jobs and remove jobs by key. Repeat the call after an upgrade, because a new '
+  'version may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for an '
+  'unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
-  'Takes back what grant_producer gave, except what the role''s other kinds need. Raises 42501 '
-  'and 42704 as grant_producer does.';
+  'Takes back the rights that grant_producer gave, except rights that the role''s other kinds '
+  'need. Raises 42501 and 42704 as grant_producer does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_caller(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('caller', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_caller(regrole) IS
-  'Lets a role wait for the end of jobs and read how they ended, with results and errors. Ids '
-  'follow each other, so such a role can read the results of every producer. Repeat it after an '
-  'upgrade, because a new version may have more functions. Raises 42501 unless the caller owns '
+  'Lets a role wait for the end of jobs and read how the jobs ended, with results and errors. Ids '
+  'follow each other, so the role can read the results of every producer. Repeat the call after '
+  'an upgrade, because a new version may have more functions. Raises 42501 unless the caller owns '
   'pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_caller(role regrole) RETURNS void
@@ -250,25 +254,26 @@ CREATE OR REPLACE FUNCTION pulse.revoke_caller(role regrole) RETURNS void
   SELECT pulse_internal.revoke('caller', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_caller(regrole) IS
-  'Takes back what grant_caller gave, except what the role''s other kinds need. Raises 42501 and '
-  '42704 as grant_caller does.';
+  'Takes back the rights that grant_caller gave, except rights that the role''s other kinds need. '
+  'Raises 42501 and 42704 as grant_caller does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
-  'Lets a role run jobs: it may call what pulse-worker calls, and what workers in other languages '
-  'need. Repeat it after an upgrade, because a new version may have more functions. Raises 42501 '
-  'unless the caller owns pg_pulse, 42704 for an unknown role.';
+  'Lets a role run jobs: the role may call the functions that pulse-worker calls, and the '
+  'functions that workers in other languages need. Repeat the call after an upgrade, because a '
+  'new version may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for '
+  'an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
-  'Takes back what grant_worker gave, except what the role''s other kinds need. Raises 42501 and '
-  '42704 as grant_worker does.';
+  'Takes back the rights that grant_worker gave, except rights that the role''s other kinds need. '
+  'Raises 42501 and 42704 as grant_worker does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -276,23 +281,23 @@ CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
 $$;
 COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
   'Lets a role control queues, jobs and workers, and read every table, payloads included. Repeat '
-  'it after an upgrade, because a new version may have more functions. Raises 42501 unless the '
-  'caller owns pg_pulse, 42704 for an unknown role.';
+  'the call after an upgrade, because a new version may have more functions. Raises 42501 unless '
+  'the caller owns pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
-  'Takes back what grant_operator gave, except what the role''s other kinds need. Raises 42501 '
-  'and 42704 as grant_operator does.';
+  'Takes back the rights that grant_operator gave, except rights that the role''s other kinds '
+  'need. Raises 42501 and 42704 as grant_operator does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_observer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
-  'Lets a role read the views, which show neither payloads nor tokens. Repeat it after an '
+  'Lets a role read the views, which show neither payloads nor tokens. Repeat the call after an '
   'upgrade, because a new version may have more functions. Raises 42501 unless the caller owns '
   'pg_pulse, 42704 for an unknown role.';
 
@@ -301,23 +306,23 @@ CREATE OR REPLACE FUNCTION pulse.revoke_observer(role regrole) RETURNS void
   SELECT pulse_internal.revoke('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
-  'Takes back what grant_observer gave, except what the role''s other kinds need. Raises 42501 '
-  'and 42704 as grant_observer does.';
+  'Takes back the rights that grant_observer gave, except rights that the role''s other kinds '
+  'need. Raises 42501 and 42704 as grant_observer does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_scheduler(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('scheduler', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_scheduler(regrole) IS
-  'Lets a role create, change and delete schedules, whose jobs may be of any task: sweeps add them '
-  'with the rights of the extension''s owner. Repeat it after an upgrade, because a new version '
-  'may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for an unknown '
-  'role.';
+  'Lets a role create, change and delete schedules, whose jobs may be of any task: sweeps add the '
+  'jobs with the rights of the extension''s owner. Repeat the call after an upgrade, because a '
+  'new version may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for '
+  'an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_scheduler(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('scheduler', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_scheduler(regrole) IS
-  'Takes back what grant_scheduler gave, except what the role''s other kinds need. Raises 42501 '
-  'and 42704 as grant_scheduler does.';
+  'Takes back the rights that grant_scheduler gave, except rights that the role''s other kinds '
+  'need. Raises 42501 and 42704 as grant_scheduler does.';

@@ -1,18 +1,18 @@
--- What doctor() finds about the server under the installation: its disks, and its version.
+-- Findings of doctor() about the server under the installation: its disks, and its version.
 
 CREATE OR REPLACE FUNCTION pulse_internal.disk_space(
     tablespace oid, OUT total_bytes bigint, OUT free_bytes bigint, OUT device bigint)
   LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_disk_space';
 COMMENT ON FUNCTION pulse_internal.disk_space(oid) IS
-  'Returns the size of the disk that has a tablespace (0: WAL), what the server may still write '
-  'there, and which disk it is; NULL where the folder cannot be read.';
+  'Returns the size of the disk that has a tablespace (0: WAL), the bytes that the server may '
+  'still write there, and the number of the disk; NULL where the server cannot read the folder.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.server_built_for() RETURNS int
   LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_server_built_for';
 COMMENT ON FUNCTION pulse_internal.server_built_for() IS
   'Returns for which version of the server the library was compiled, as server_version_num.';
 
--- A part of a large disk is many hours, a few gigabytes of a small one are all that it has.
+-- A tenth of a large disk lasts many hours; a few gigabytes are the whole of a small disk.
 CREATE OR REPLACE FUNCTION pulse_internal.is_nearly_full(total_bytes bigint, free_bytes bigint)
   RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_nearly_full(total_bytes bigint, fre
 COMMENT ON FUNCTION pulse_internal.is_nearly_full(bigint, bigint) IS
   'Returns whether a disk has less than a tenth and less than 10 GB free.';
 
--- Of tablespaces those in which this database has something. One disk is one finding.
+-- Tablespaces in which this database has a relation. One disk is one finding.
 CREATE OR REPLACE VIEW pulse_internal.server_findings AS
   WITH place (name, tablespace) AS (
     SELECT 'data directory', 1663::oid

@@ -1,4 +1,4 @@
--- What doctor() finds about what stands still: pauses, and schedules that add no job.
+-- Findings of doctor() about work that stands still: pauses, and schedules that add no job.
 
 CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
   WITH pause AS MATERIALIZED (
@@ -47,10 +47,10 @@ CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
      ORDER BY s.paused_at LIMIT 20) AS s;
 COMMENT ON VIEW pulse_internal.pause_findings IS
   'Findings about pauses: of queues with due jobs, counted up to 100 of each queue, and of '
-  'schedules. Of a level it asks queues as queues_behind() does.';
+  'schedules. Of a level the view asks queues as queues_behind() does.';
 
--- A schedule that skips while its job runs does what it was told to; one whose job cannot start
--- skips for ever.
+-- A schedule that skips while a job of the schedule runs does as told; a schedule whose job cannot
+-- start skips for ever.
 CREATE OR REPLACE VIEW pulse_internal.skip_findings AS
   SELECT 'schedule skips'::text AS finding,
          CASE WHEN s.state = 'running' THEN 'notice' ELSE 'warning' END AS severity,

@@ -1,8 +1,8 @@
 -- Producers: add_job, add_jobs, remove_job. A job without a key takes no lock that another session
--- waits for. Adds and removals under one key wait for each other until commit (sql/job/key.sql).
--- A key is unique among waiting jobs: a running job gives its key up to the next add.
+-- waits for. Adds and removals under one key wait for each other until commit (sql/key.sql). A key
+-- is unique among waiting jobs: a running job gives up the key to the next add.
 
--- Two array payloads of one key are concatenated as text, so that nothing in them changes.
+-- Two array payloads of one key are concatenated as text, so that no element changes.
 CREATE OR REPLACE FUNCTION pulse_internal.merged_payload(older json, newer json) RETURNS json
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
@@ -25,27 +25,28 @@ COMMENT ON FUNCTION pulse_internal.merged_payload(json, json) IS
 CREATE OR REPLACE FUNCTION pulse_internal.checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
 COMMENT ON FUNCTION pulse_internal.checked_spec(pulse.job_spec) IS
-  'Returns a job as it is stored, with its defaults. Raises PU004 for a name or value out of '
-  'range.';
+  'Returns a job as the extension stores the job, with defaults. Raises PU004 for a name or value '
+  'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(spec pulse.job_spec) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec) IS
-  'Stores a checked job, and returns its row.';
+  'Stores a checked job, and returns the row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_scheduled_job(
     spec pulse.job_spec, scheduled_for timestamptz, added_by text)
   RETURNS pulse.job
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_scheduled_job';
 COMMENT ON FUNCTION pulse_internal.insert_scheduled_job(pulse.job_spec, timestamptz, text) IS
-  'Stores a checked job of a schedule that is due at this time, or at none, and returns its row.';
+  'Stores a checked job of a schedule, due at scheduled_for or without a due time, and returns '
+  'the row.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job_as(
     spec pulse.job_spec, id bigint, added_by text)
   RETURNS pulse.job
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job_as';
 COMMENT ON FUNCTION pulse_internal.insert_job_as(pulse.job_spec, bigint, text) IS
-  'Stores a checked job of this producer under this id, and returns its row; NULL takes the next '
+  'Stores a checked job of this producer under this id, and returns the row; NULL takes the next '
   'id.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_job(
@@ -97,11 +98,12 @@ BEGIN
   RETURN replaced;
 END $$;
 COMMENT ON FUNCTION pulse_internal.replace_job(tid, pulse.job, pulse.job_spec, text) IS
-  'Gives a locked waiting job at this ctid all values of a newer one with its key, and all its '
+  'Gives a locked waiting job at this ctid all values of a newer job with the same key, and all '
   'attempts again; returns the row. mode preserve_run_at keeps the run_at of a job that has not '
   'run.';
 
--- The row of a running job is its worker's, so the revision that is returned is counted nowhere.
+-- The row of a running job belongs to the worker, so no table counts the revision that dedupe_job
+-- returns.
 CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text, waiting tid, asking text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -134,12 +136,12 @@ BEGIN
   RETURN existing;
 END $$;
 COMMENT ON FUNCTION pulse_internal.dedupe_job(text, tid, text) IS
-  'Counts up the revision of the live job with this locked key, and returns its row; NULL without '
-  'one. waiting: what lock_key has returned. Raises 42501 for a job that the producer asking may '
+  'Counts up the revision of the live job with this locked key, and returns the row; NULL without '
+  'a job. waiting: the result of lock_key. Raises 42501 for a job that the producer asking may '
   'not name.';
 
--- Of a job of its own or of another role of its producer, a producer sees the columns that it may
--- choose itself, and what became of the job, but neither payload nor token.
+-- Whichever role of a producer has added a job, the producer sees the columns that a producer may
+-- choose, and the outcome of the job, but neither payload nor token.
 CREATE OR REPLACE FUNCTION pulse_internal.as_producers_see(job pulse.job, payload json)
   RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -162,10 +164,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.as_producers_see(pulse.job, json) IS
   'Returns a job of which the caller knows the key: whole to a role that may read pulse.job, else '
-  'with this payload and without what its producer and its worker wrote.';
+  'with this payload and without the values that the producer and the worker wrote.';
 
 -- The holder of a key's lock waits for no other transaction. So a session gives back the lock
--- before it waits for a row that a claim holds.
+-- before the session waits for a row that a claim holds.
 CREATE OR REPLACE FUNCTION pulse_internal.wait_for_waiting(job_key text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -176,8 +178,8 @@ BEGIN
      FOR UPDATE;
 END $$;
 COMMENT ON FUNCTION pulse_internal.wait_for_waiting(text) IS
-  'Gives back the lock of a key, and waits until no other transaction holds the row of its waiting '
-  'job.';
+  'Gives back the lock of a key, and waits until no other transaction holds the row of the key''s '
+  'waiting job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_waiting(
     waiting tid, spec pulse.job_spec, mode text)
@@ -196,7 +198,7 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.replace_waiting(tid, pulse.job_spec, text) IS
-  'Replaces the waiting job of a locked key, and returns its row; NULL where another transaction '
+  'Replaces the waiting job of a locked key, and returns the row; NULL where another transaction '
   'has locked or changed the row since.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed(
@@ -230,9 +232,9 @@ BEGIN
   RETURN added;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text, bigint, text) IS
-  'Adds a checked job of a producer under its key, and returns the row as the caller may see it. '
-  'id: of a new job; NULL takes the next one. A job that is replaced keeps its producer. Raises '
-  '42501 where a job of another producer lives under the key.';
+  'Adds a checked job of a producer under the job''s key, and returns the row as the caller may '
+  'see the row. id: of a new job; NULL takes the next id. A replaced job keeps its producer. '
+  'Raises 42501 where a job of another producer lives under the key.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -248,14 +250,14 @@ CREATE OR REPLACE FUNCTION pulse.add_job(
   LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_add_job';
 COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
-  'Adds a job in the caller''s transaction, and returns its row. NULL takes the default: for '
-  'run_at the time of the transaction, for max_attempts that of the task, for priority 0. With a '
-  'job_key, a waiting job of that key is replaced (replace), is replaced but keeps its run_at '
-  '(preserve_run_at), or stays as it is (unsafe_dedupe). Of a job that was there, a role that may '
-  'not read pulse.job sees neither payload nor token nor worker. Raises PU004 for a name or value '
-  'out of range, 42501 for a job_key under which a job of another producer lives, and 40001 for a '
-  'job_key that was taken after a REPEATABLE READ or SERIALIZABLE transaction had begun: repeat '
-  'the transaction.';
+  'Adds a job in the caller''s transaction, and returns the row. NULL takes the default: for '
+  'run_at the time of the transaction, for max_attempts the number of the task, for priority 0. '
+  'With a job_key, a waiting job of the same key is replaced (replace), is replaced but keeps its '
+  'run_at (preserve_run_at), or stays unchanged (unsafe_dedupe). A role that may not read '
+  'pulse.job sees neither payload nor token nor worker of an older job. Raises PU004 for a name '
+  'or value out of range, 42501 for a job_key under which a job of another producer lives, and '
+  '40001 for a job_key that another session took after a REPEATABLE READ or SERIALIZABLE '
+  'transaction had begun: repeat the transaction.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
@@ -271,9 +273,10 @@ DECLARE
   spec pulse.job_spec;
   job record;
 BEGIN
-  -- In the order of the keys, so that two calls with the same keys never wait in a circle; with
-  -- ids in the order of the array, which is the order of jobs that are due together. The array is
-  -- read once: the server would walk it from the front for each element.
+  -- The loop runs in the order of the keys, so that two calls with the same keys never wait in a
+  -- circle. Ids are in the order of the array, which is the order of jobs that are due together.
+  -- The query reads the array once: the server would walk the array from the front for each
+  -- element.
   FOR job IN
     SELECT s.n, ROW(s.identifier, s.payload, s.queue_name, s.run_at, s.max_attempts, s.job_key,
                     s.priority, s.flags)::pulse.job_spec AS spec
@@ -289,7 +292,7 @@ BEGIN
   RETURN QUERY SELECT * FROM unnest(added);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_with_keys(pulse.job_spec[], boolean) IS
-  'Adds the jobs of an add_jobs call of which some have keys, and returns their rows.';
+  'Adds the jobs of an add_jobs call of which some have keys, and returns the rows.';
 
 CREATE OR REPLACE FUNCTION pulse.add_jobs(
     specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
@@ -297,12 +300,13 @@ CREATE OR REPLACE FUNCTION pulse.add_jobs(
   LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE ROWS 1000
   AS 'MODULE_PATHNAME', 'pulse_add_jobs';
 COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
-  'Adds many jobs in the caller''s transaction, and returns their rows in the same order. Of two '
+  'Adds many jobs in the caller''s transaction, and returns the rows in the same order. Of two '
   'jobs with one key the last wins; payloads that are arrays are concatenated. '
   'job_key_preserve_run_at => true keeps the run_at of a replaced job. Raises PU004 for a name or '
   'value out of range, 42501 and 40001 as add_job does.';
 
--- The end of a job for which others wait stays on record: without one it would count as completed.
+-- The end of a job for which others wait stays on record: without a record the job would count as
+-- completed.
 CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(waiting tid, job_key text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -331,8 +335,8 @@ BEGIN
   RETURN removed;
 END $$;
 COMMENT ON FUNCTION pulse_internal.remove_waiting(tid, text) IS
-  'Deletes the waiting job of this locked key, or cancels it if other jobs wait for it, and '
-  'returns its row; NULL where another transaction has changed the row since.';
+  'Deletes the waiting job of this locked key, or cancels the job if other jobs wait for the job, '
+  'and returns the row; NULL where another transaction has changed the row since.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.remove_running(job_key text, asking text)
   RETURNS pulse.job
@@ -381,7 +385,7 @@ CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.remove_job(text) IS
-  'Deletes the waiting job of this key, and returns its row; if other jobs wait for it, it ends as '
-  'cancelled instead. A running job loses its key and is not retried. Returns NULL for a key that '
-  'no job of the caller''s producer has. A role that may not read pulse.job sees neither payload '
-  'nor token nor worker of the job. Raises 40001 as add_job does.';
+  'Deletes the waiting job of this key, and returns the row; if other jobs wait for the job, the '
+  'job ends as cancelled instead. A running job loses the key and is not retried. Returns NULL '
+  'for a key that no job of the caller''s producer has. A role that may not read pulse.job sees '
+  'neither payload nor token nor worker of the job. Raises 40001 as add_job does.';

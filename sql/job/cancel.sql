@@ -1,4 +1,4 @@
--- Reading one job and cancelling it.
+-- Reading a job and cancelling a job.
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_job(job_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -70,8 +70,8 @@ BEGIN
   job := row_to_json(ended);
 END $$;
 COMMENT ON FUNCTION pulse_internal.shown_job(bigint, boolean) IS
-  'Returns a live or finished job as the caller may see it, its documents within the row or beside '
-  'it. Raises PU005 for an unknown job.';
+  'Returns a live or finished job as the caller may see the job, with the documents within the '
+  'row or beside the row. Raises PU005 for an unknown job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.get_job_as_owner(
     job_id bigint, OUT state text, OUT job json)
@@ -87,12 +87,12 @@ CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job 
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
-  'Returns the state of a live or finished job, and its row as json. owner_heartbeat_at is the '
-  'last heartbeat of the worker that runs it. A role that may not read the table, such as a '
-  'worker''s, sees no payload, result, error, token or worker there. Raises PU005 for an unknown '
-  'job.';
+  'Returns the state of a live or finished job, and the row as json. owner_heartbeat_at is the '
+  'last heartbeat of the worker that runs the job. A role that may not read the table, as a '
+  'worker''s role, sees no payload, result, error, token or worker there. Raises PU005 for an '
+  'unknown job.';
 
--- What a producer or a task wrote may be JSON that no function of the server reads, as with \u0000.
+-- Producers and tasks may write JSON that no function of the server reads, as with \u0000.
 CREATE OR REPLACE FUNCTION pulse_internal.read_job_as_owner(
     job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json,
     OUT result json, OUT parents json)
@@ -111,12 +111,12 @@ CREATE OR REPLACE FUNCTION pulse.read_job(
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.read_job(bigint) IS
-  'Returns what get_job returns, with the documents of the job beside its row, in which they are '
-  'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for '
-  'an unknown job.';
+  'Returns the state and the row as get_job does, with the documents of the job beside the row '
+  'and as NULL in the row: so the row can be read whatever the documents hold, and however large '
+  'the documents are. Raises PU005 for an unknown job.';
 
--- A completed job that is not kept has no row. What names it tells of it; where an attempt
--- is left of it, the job may have failed and been pruned.
+-- A completed job that is not kept has no row. Rows that name the job tell of the completion; where
+-- an attempt of the job is left, the job may have failed and been pruned.
 CREATE OR REPLACE FUNCTION pulse_internal.has_completed(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -133,11 +133,11 @@ BEGIN
                       WHERE s.last_job_id = has_completed.job_id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.has_completed(bigint) IS
-  'Returns whether a job without a row is known to have completed: by its flow, by a job that '
-  'waits for it, or by its schedule.';
+  'Returns whether a job without a row is known to have completed: by the job''s flow, by a job '
+  'that waits for the job, or by the job''s schedule.';
 
 -- An operator's call waits for claims, heartbeats and ends of attempts, which last moments. A
--- producer may leave its transaction open, so no call waits for one any longer.
+-- producer may leave a transaction open, so no call waits longer for a producer.
 CREATE OR REPLACE FUNCTION pulse_internal.limit_lock_wait() RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -187,8 +187,8 @@ BEGIN
   RETURN found_job;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_live_job(bigint) IS
-  'Locks a live job for an operator and returns it; NULL where it is not live. Raises 55P03 where '
-  'another transaction holds the row for more than a second.';
+  'Locks a live job for an operator and returns the job; NULL where the job is not live. Raises '
+  '55P03 where another transaction holds the row for more than a second.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -199,7 +199,7 @@ BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   found_job := pulse_internal.lock_live_job(cancel_job.job_id);
   IF found_job.id IS NULL THEN
-    -- The job has finished, perhaps while this call waited for its row: that end stands.
+    -- The job has finished, perhaps while this call waited for the row: that end stands.
     IF pulse_internal.has_completed(cancel_job.job_id) THEN
       RETURN 'completed';
     END IF;
@@ -217,9 +217,10 @@ BEGIN
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
-  'Cancels a job. A waiting one ends at once. A running one is flagged, and each heartbeat tells '
-  'its worker; if it completes first, the completion wins, and any other end is recorded as '
+  'Cancels a job. A waiting job ends at once. A running job is flagged, and each heartbeat tells '
+  'the worker; if the job completes first, the completion wins, and any other end is recorded as '
   'cancelled. Returns cancelled, running (flagged), or the state in which the job had already '
-  'ended: completed also where no row is left of it, and its flow, a job that waits for it or its '
-  'schedule knows of it. Raises PU005 for an unknown job, 55P03 where another transaction, as a '
-  'producer''s keyed add, holds the job for more than a second: then nothing has changed.';
+  'ended: completed also where the job has no row, and the job''s flow, a job that waits for the '
+  'job or the job''s schedule knows of the completion. Raises PU005 for an unknown job, 55P03 '
+  'where another transaction, as a producer''s keyed add, holds the job for more than a second: '
+  'then nothing has changed.';

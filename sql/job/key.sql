@@ -1,36 +1,37 @@
 -- Job keys: no two waiting jobs have the same key. extension/job/key_lock.hpp has the invariants.
 
 COMMENT ON TABLE pulse.superseded_job IS
-  'Running jobs that do not run again: while they ran, a newer job got their key, or remove_job '
-  'took it from them. A row goes with the end of its job. Dumped.';
+  'Running jobs that do not run again: while the jobs ran, a newer job got their key, or '
+  'remove_job took the key from the jobs. A row goes with the end of the row''s job. Dumped.';
 COMMENT ON COLUMN pulse.superseded_job.job_key IS 'The key that the job had';
 COMMENT ON COLUMN pulse.superseded_job.job_id IS 'The running job';
 COMMENT ON COLUMN pulse.job.key_is_undecided IS
-  'The job waits to run again, and when it came back a transaction in progress added or removed a '
-  'job under its key. It is parked until a sweep finds that transaction ended';
+  'The job waits to run again, and when the job came back a transaction in progress added or '
+  'removed a job under the key. The job is parked until a sweep finds that the transaction has '
+  'ended';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_key(
     job_key text, asking text, waiting_is_enough boolean = false, refuses boolean = true)
   RETURNS tid
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_job_key';
 COMMENT ON FUNCTION pulse_internal.lock_key(text, text, boolean, boolean) IS
-  'Waits until no other transaction in progress changes what stands under a job key, takes the '
-  'lock of the key, and returns the ctid of the job that waits under the key. waiting_is_enough: '
-  'does not wait for a transaction that claims or changes a waiting job. The caller writes, and '
-  'calls unlock_key; later callers wait for its uncommitted row. Where a job waits that the '
-  'producer asking may not name, raises 42501, or returns NULL if refuses is false. Raises 40001 '
-  'where the key was taken after a transaction with one snapshot had begun.';
+  'Waits until no other transaction in progress changes a job under a job key, takes the lock of '
+  'the key, and returns the ctid of the job that waits under the key. waiting_is_enough: does not '
+  'wait for a transaction that claims or changes a waiting job. The caller writes, and calls '
+  'unlock_key; later callers wait for the uncommitted row. Where a job waits that the producer '
+  'asking may not name, raises 42501, or returns NULL if refuses is false. Raises 40001 where '
+  'another session took the key after a transaction with one snapshot had begun.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_job_key';
 COMMENT ON FUNCTION pulse_internal.try_lock_key(text) IS
-  'Takes the lock of a job key without waiting; returns false while another transaction has it, or '
-  'changes what stands under the key. Raises 40001 as lock_key does.';
+  'Takes the lock of a job key without waiting; returns false while another transaction has the '
+  'lock, or changes a job under the key. Raises 40001 as lock_key does.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unlock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_unlock_job_key';
 COMMENT ON FUNCTION pulse_internal.unlock_key(text) IS
-  'Gives back the lock of a job key, if the session has it.';
+  'Gives back the lock of a job key, if the session has the lock.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.changer_of_key(job_key text) RETURNS xid
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_changer_of_key';
@@ -44,8 +45,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.jobs_to_supersede(
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_jobs_to_supersede';
 COMMENT ON FUNCTION pulse_internal.jobs_to_supersede(text, text, boolean) IS
   'Returns the jobs with this locked key that run, or whose key is undecided, and that have not '
-  'lost the key yet; NULL without one. For a job that the producer asking may not name it raises '
-  '42501, or leaves out the job if refuses is false.';
+  'lost the key yet; NULL without a job. For a job that the producer asking may not name the '
+  'function raises 42501, or leaves out the job if refuses is false.';
 
 -- A producer never waits for a worker here, and no worker for a producer: the end of the job finds
 -- the record, and does not let the job run again.
@@ -65,8 +66,8 @@ BEGIN
   RETURN ids;
 END $$;
 COMMENT ON FUNCTION pulse_internal.supersede_running(text, text, boolean) IS
-  'Takes a locked key, and with it all further attempts, from the running jobs that have it; '
-  'returns these jobs. asking and refuses: as for jobs_to_supersede.';
+  'Takes a locked key, and with the key all further attempts, from the running jobs that have the '
+  'key; returns the jobs. asking and refuses: as for jobs_to_supersede.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.forget_superseded(job_key text, job_id bigint)
   RETURNS boolean
@@ -89,9 +90,9 @@ BEGIN
                   WHERE (s.job_key, s.job_id) = (job.job_key, job.id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_superseded(pulse.job) IS
-  'Returns whether a running job has lost its key, so that it does not run again.';
+  'Returns whether a running job has lost the job''s key and so does not run again.';
 
--- Keys of waiting jobs are in one index, keys of running jobs in another.
+-- Keys of waiting jobs are in one index, keys of running jobs in another index.
 CREATE OR REPLACE FUNCTION pulse_internal.live_job_of_key(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -109,5 +110,5 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_job_of_key(text) IS
-  'Returns the waiting job of a key, or else the newest one that has it and runs, or whose key is '
-  'undecided; NULL without one.';
+  'Returns the waiting job of a key, or else the newest job with the key that runs, or whose key '
+  'is undecided; NULL without a job.';

@@ -1,11 +1,13 @@
--- Whose jobs are whose: a job has a producer, the role that has added it, and producers name their
--- own jobs only. Two roles are one producer where membership joins them.
+-- Producers own jobs: a job has a producer, the role that has added the job, and producers name
+-- their own jobs only. Two roles are one producer where membership joins the roles.
 
 COMMENT ON COLUMN pulse.job.added_by IS
-  'Its producer: the role that has added it, or that stored its schedule; NULL: every producer';
+  'The producer of the job: the role that has added the job, or that stored the job''s schedule; '
+  'NULL: every producer';
 COMMENT ON COLUMN pulse.finished_job.added_by IS 'As in pulse.job';
 COMMENT ON COLUMN pulse.schedule.added_by IS
-  'The role that stored it, and the producer of its jobs; NULL: every producer';
+  'The role that stored the schedule, and the producer of the schedule''s jobs; NULL: every '
+  'producer';
 
 -- Ownership bounds producers only. extension/job/producer.cpp decides.
 CREATE OR REPLACE FUNCTION pulse_internal.may_name(added_by text, asking text) RETURNS boolean
@@ -38,8 +40,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.require_own(bigint[]) IS
-  'Raises PU005 where one of these jobs, live or kept, belongs to a producer that the caller is '
-  'not. Locks no row.';
+  'Raises PU005 where one of these jobs, live or kept, belongs to another producer than the '
+  'caller. Locks no row.';
 
 -- Rows of before the update have the lowest ids, so the oldest jobs tell of all.
 CREATE OR REPLACE VIEW pulse_internal.producer_findings AS

@@ -1,5 +1,6 @@
--- Callers: sessions that wait for the end of jobs, and read how they ended. A transaction notes the
--- jobs that it ends, for the commit to wake those sessions: see extension/wake/end_waiters.hpp.
+-- Callers: sessions that wait for the end of jobs, and read how the jobs ended. A transaction notes
+-- the jobs that the transaction ends, so that the commit wakes the waiting sessions: see
+-- extension/wake/end_waiters.hpp.
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_end(job_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_end';
@@ -38,19 +39,20 @@ BEGIN
   RETURN ARRAY(SELECT DISTINCT i FROM unnest(job_ids) AS i ORDER BY i);
 END $$;
 COMMENT ON FUNCTION pulse_internal.awaited_ids(bigint[]) IS
-  'Returns the ids of a wait_for_end call, each once. Raises PU004 for an array that it does not '
-  'take, PU005 for an id never given out or lost in a failover.';
+  'Returns the ids of a wait_for_end call, each once. Raises PU004 for an invalid array, PU005 '
+  'for an id never given out or lost in a failover.';
 
 -- Neither SECURITY DEFINER nor SET: either would make the call atomic and pin a snapshot.
 CREATE OR REPLACE PROCEDURE pulse.wait_for_end(
     job_ids bigint[], max_wait interval = '30 s', any_of boolean = false, INOUT ended int = NULL)
   LANGUAGE c AS 'MODULE_PATHNAME', 'pulse_wait_for_end';
 COMMENT ON PROCEDURE pulse.wait_for_end(bigint[], interval, boolean, int) IS
-  'Returns when all of these jobs have ended, with any_of => true when one has, or after max_wait '
-  '(at most 1 day). ended: how many have ended, in whatever way; a job without a row has, unless '
-  'a transaction in progress adds it. Holds no snapshot and no transaction id while it waits. '
-  'Raises PU004 for a value out of range and for more than 10,000 ids, PU005 for an id never '
-  'given out or lost in a failover, PU006 inside a transaction block, 25006 on a standby.';
+  'Returns when all of these jobs have ended, with any_of => true when one job has ended, or '
+  'after max_wait (at most 1 day). ended: how many jobs have ended, in whatever way; a job '
+  'without a row has ended, unless a transaction in progress adds the job. Holds no snapshot and '
+  'no transaction id during the wait. Raises PU004 for a value out of range and for more than '
+  '10,000 ids, PU005 for an id never given out or lost in a failover, PU006 inside a transaction '
+  'block, 25006 on a standby.';
 
 CREATE OR REPLACE FUNCTION pulse.ended(job_ids bigint[])
   RETURNS TABLE (id bigint, state pulse.finished_state, result json, last_error text,
@@ -65,6 +67,7 @@ BEGIN
     FROM pulse.finished_job AS f WHERE f.id = ANY (job_ids) ORDER BY f.id;
 END $$;
 COMMENT ON FUNCTION pulse.ended(bigint[]) IS
-  'Returns how those of these jobs ended that have ended and are kept, in the order of their ids. '
-  'Completed jobs are kept where keep_completed says so, of the task or the server; all others as '
-  'long as pulse.keep_failed says. Raises PU005 for an id lost in a failover, 25006 on a standby.';
+  'Returns how each of these jobs ended, in the order of the ids; leaves out jobs that have not '
+  'ended or are not kept. Completed jobs are kept where keep_completed of the task or the server '
+  'says so; all other jobs as long as pulse.keep_failed says. Raises PU005 for an id lost in a '
+  'failover, 25006 on a standby.';

@@ -1,8 +1,8 @@
 -- Settings of tasks, and the backoff that follows from them.
 
--- extension/finish/attempt_end.cpp calls it; a task without a row is NULL.
--- One expression, so that the planner puts it into the query of its caller: a recovery computes
--- thousands.
+-- extension/finish/attempt_end.cpp calls the function; a task without a row is NULL. The body is
+-- one expression, so that the planner puts the expression into the query of the caller: a recovery
+-- computes thousands of delays.
 CREATE OR REPLACE FUNCTION pulse_internal.backoff_of(
     backoff text, base interval, cap interval, jitter float8, attempts int)
   RETURNS interval
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.backoff_of(
              ELSE extract(epoch FROM base)::float8 * power(2, least(attempts, 40) - 1) END
       END) * (1 + coalesce(jitter, 0) * (2 * random() - 1)))));
 COMMENT ON FUNCTION pulse_internal.backoff_of(text, interval, interval, float8, int) IS
-  'Returns how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task '
+  'Returns how long a job waits after the n-th attempt: exp(least(10, n)) seconds unless the task '
   'sets another delay; at most ten years.';
 
 -- A parsed body that names columns of a table keeps a DBA from adding one with a default.
@@ -27,12 +27,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.backoff(task pulse.task, attempts int)
                                    attempts);
 $$;
 COMMENT ON FUNCTION pulse_internal.backoff(pulse.task, int) IS
-  'Returns how long a job of this task waits after its n-th attempt.';
+  'Returns how long a job of this task waits after the n-th attempt.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.keeps_completed(identifier text) RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';
 COMMENT ON FUNCTION pulse_internal.keeps_completed(text) IS
-  'Returns whether completed jobs of this task are kept, by its keep_completed or the setting.';
+  'Returns whether completed jobs of this task are kept, by the task''s keep_completed or the '
+  'setting.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)
@@ -87,7 +88,7 @@ COMMENT ON FUNCTION pulse_internal.queue_part(text) IS
   'Returns a text as a part of the name of a queue: slashes, asterisks, percent signs and control '
   'characters are percent-encoded.';
 
--- extension/add/add.cpp calls it.
+-- extension/add/add.cpp calls the function.
 CREATE OR REPLACE FUNCTION pulse_internal.queue_of_payload(queue text, payload json) RETURNS text
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -95,7 +96,7 @@ DECLARE
   part text[];
   kind text;
 BEGIN
-  -- A text, then a member and its default or none.
+  -- A text, then a member and the member's default or none.
   FOR part IN SELECT regexp_matches(queue, '([^{]*)(?:[{]([^{}|]+)([|][^{}]*)?[}])?', 'g') LOOP
     named := named || coalesce(part[1], '');
     CONTINUE WHEN part[2] IS NULL;
@@ -115,11 +116,11 @@ BEGIN
   RETURN named;
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_of_payload(text, json) IS
-  'Returns the queue of a job of this payload, by the queue of its task. Raises PU004 where a '
+  'Returns the queue of a job of this payload, by the queue of the task. Raises PU004 where a '
   'member without default is missing, or is neither string nor number.';
 
--- A worker calls the function with the payloads of whoever adds jobs: to set a handler must be no
--- way to a function. What is stored was asked about when it was set.
+-- A worker calls the handler with the payloads of all producers: the right to set a handler must be
+-- no way to call a function. pg_pulse checked the stored handler when a role set the handler.
 CREATE OR REPLACE FUNCTION pulse_internal.check_new_handler(identifier text, handler regprocedure)
   RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -143,7 +144,7 @@ BEGIN
                   home::regnamespace);
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_handler(text, regprocedure) IS
-  'Raises 42501 for a function that the role that calls may not execute and that is not the '
+  'Raises 42501 for a function that the calling role may not execute, unless the function is the '
   'handler of this task already; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.set_task_as_owner(
@@ -235,13 +236,13 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
                                    interval, int, text, regprocedure, interval, text) IS
-  'Stores settings of a task and returns them all; NULL leaves a setting as it is. The table '
-  'pulse.task describes each setting. queue is for jobs that are added without one from then on: '
-  '{member} stands for a string or number of the payload, {member|default} for one that may be '
-  'missing, and '''' takes it away. Raises PU004 for a value out of range and for a handler that '
-  'cannot take a job, 42501 for a new handler that the caller may not execute.';
+  'Stores settings of a task and returns all settings; NULL leaves a setting unchanged. The table '
+  'pulse.task describes each setting. queue is for later jobs that are added without a queue: '
+  '{member} stands for a string or number of the payload, {member|default} for a member that may '
+  'be missing, and '''' takes the queue away. Raises PU004 for a value out of range and for a '
+  'handler that cannot take a job, 42501 for a new handler that the caller may not execute.';
 
--- The row stays: verify() asks it since when a limit holds.
+-- The row stays: verify() reads in the row since when a limit holds.
 CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -259,9 +260,9 @@ BEGIN
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION pulse.unset_task(text) IS
-  'Takes all settings of a task away, its handler too, and returns whether it had any. From then '
-  'on it has the defaults. Jobs keep what they got when they were added: max_attempts, start_by '
-  'and queue. Raises PU004 as set_task does.';
+  'Takes all settings of a task away, the handler too, and returns whether the task had any. From '
+  'then on the task has the defaults. Jobs keep the values that the jobs got when added: '
+  'max_attempts, start_by and queue. Raises PU004 as set_task does.';
 
 -- A worker that ends jobs at their limits asks after the notice that tasks have changed.
 CREATE OR REPLACE FUNCTION pulse.task_limits(
@@ -279,5 +280,5 @@ BEGIN
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = task_limits.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.task_limits(bigint, text[]) IS
-  'Returns the limits that jobs of these tasks have by now, also those that the worker claimed '
-  'before a change: NULL means none. A worker asks when a heartbeat raises the notice PU102.';
+  'Returns the present limits of jobs of these tasks, also of jobs that the worker claimed before '
+  'a change: NULL means none. A worker asks when a heartbeat raises the notice PU102.';

@@ -3,22 +3,23 @@
 -- pulse.counter. Views read both, so each count is seen at once, and once.
 
 COMMENT ON TABLE pulse.counter IS
-  'What became of attempts, per minute for an hour and per hour for a day. Not dumped.';
+  'Attempts by outcome, per minute for an hour and per hour for a day. Not dumped.';
 COMMENT ON COLUMN pulse.counter.span IS 'minute or hour';
 COMMENT ON COLUMN pulse.counter.kind IS 'task or queue';
 COMMENT ON COLUMN pulse.counter.began IS 'When the minute or hour began';
 COMMENT ON COLUMN pulse.counter.name IS
   'Name of the task or queue; empty for all that found no counter';
 COMMENT ON COLUMN pulse.counter.started IS 'Attempts that started';
-COMMENT ON COLUMN pulse.counter.completed IS 'Attempts that completed their job';
-COMMENT ON COLUMN pulse.counter.failed IS 'Attempts with which their job failed for good';
+COMMENT ON COLUMN pulse.counter.completed IS 'Attempts that completed the job';
+COMMENT ON COLUMN pulse.counter.failed IS 'Attempts that ended with a failure of the job for good';
 COMMENT ON COLUMN pulse.counter.retried IS 'Attempts that failed or were lost; the job runs again';
-COMMENT ON COLUMN pulse.counter.quarantined IS 'Attempts with which their job was quarantined';
+COMMENT ON COLUMN pulse.counter.quarantined IS 'Attempts that ended with the quarantine of the job';
 COMMENT ON COLUMN pulse.counter.cancelled IS 'Attempts of jobs that were cancelled meanwhile';
 COMMENT ON COLUMN pulse.counter.returned IS 'Attempts that were released or snoozed';
 COMMENT ON COLUMN pulse.counter.waits IS
-  'Attempts that started, by how long they had been due: four buckets per octave from 1 ms on';
-COMMENT ON COLUMN pulse.counter.runs IS 'Attempts that ended, by how long they ran';
+  'Attempts that started, by the time since the attempt was due: four buckets per octave from 1 '
+  'ms on';
+COMMENT ON COLUMN pulse.counter.runs IS 'Attempts that ended, by the time that the attempt ran';
 COMMENT ON FUNCTION pulse_internal.add_counts(bigint[], int[]) IS
   'Adds a histogram to the sums of others.';
 COMMENT ON AGGREGATE pulse_internal.sum_counts(int[]) IS 'Adds histograms.';
@@ -32,13 +33,13 @@ COMMENT ON FUNCTION pulse_internal.percentile(bigint[], float8) IS
 CREATE OR REPLACE FUNCTION pulse_internal.bucket_begin_us(bucket bigint) RETURNS bigint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_bucket_begin_us';
 COMMENT ON FUNCTION pulse_internal.bucket_begin_us(bigint) IS
-  'Returns the shortest duration of a bucket of histograms, which are numbered from 1, in '
-  'microseconds; NULL beyond the last one.';
+  'Returns the shortest duration of a bucket of histograms, numbered from 1, in microseconds; '
+  'NULL beyond the last bucket.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.has_counters() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_counters';
 COMMENT ON FUNCTION pulse_internal.has_counters() IS
-  'Returns whether this server counts, because it preloads the library.';
+  'Returns whether this server counts, because the server preloads the library.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted()
   RETURNS TABLE (
@@ -51,8 +52,8 @@ COMMENT ON FUNCTION pulse_internal.counted() IS
 CREATE OR REPLACE FUNCTION pulse_internal.begin_adding() RETURNS timestamptz
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_adding';
 COMMENT ON FUNCTION pulse_internal.begin_adding() IS
-  'Returns the last minute that is over, and keeps other sessions from adding it too. NULL when it '
-  'was added, or another session adds it now.';
+  'Returns the last minute that is over, and keeps other sessions from adding the same minute. '
+  'NULL when the minute was added, or another session adds the minute now.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.completed_since(since timestamptz) RETURNS bigint
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -64,8 +65,8 @@ COMMENT ON FUNCTION pulse_internal.completed_since(timestamptz) IS
   'Returns how many jobs completed since a moment of the last two minutes; NULL where the server '
   'does not count.';
 
--- Minutes are added in order. What is counted after its minute was added is left out; the pause
--- before a minute is added makes that rare.
+-- Minutes are added in order. A count that arrives after its minute was added is left out; the
+-- pause before a minute is added makes late counts rare.
 CREATE OR REPLACE FUNCTION pulse_internal.added_until(kind text) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
@@ -76,10 +77,10 @@ BEGIN
       ORDER BY c.began DESC LIMIT 1), '-infinity');
 END $$;
 COMMENT ON FUNCTION pulse_internal.added_until(text) IS
-  'Returns the end of the last minute that was added; -infinity without one.';
+  'Returns the end of the last minute added; -infinity where the table has no minute.';
 
--- New names of an hour are many only where names are made up without end. Then further ones are
--- added without their name, so that the table stays small.
+-- New names of an hour are many only where producers make up names without end. Then counts of
+-- further names are added without a name, so that the table stays small.
 CREATE OR REPLACE FUNCTION pulse_internal.counter_name(
     kind text, name text, hour timestamptz, max_names int)
   RETURNS text
@@ -97,7 +98,7 @@ BEGIN
     THEN '' ELSE counter_name.name END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.counter_name(text, text, timestamptz, int) IS
-  'Returns the name under which an hour counts: empty for a new one when it has max_names.';
+  'Returns the name under which an hour counts: empty for a new name when the hour has max_names.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_minutes(kind text, until timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -138,7 +139,8 @@ BEGIN
           OR o.span = 'hour' AND o.began < until - interval '25 hours');
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_minutes(text, timestamptz) IS
-  'Adds what shared memory counted before a minute, and deletes what no view reads any more.';
+  'Adds the counts of shared memory from before a minute, and deletes the rows that no view reads '
+  'any more.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_counters() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -221,7 +223,7 @@ BEGIN
     FROM total AS t;
 END $$;
 COMMENT ON FUNCTION pulse.rates(text) IS
-  'Returns what became of attempts per task or per queue. kind: task or queue. The views '
+  'Returns the outcomes of attempts per task or per queue. kind: task or queue. The views '
   'task_rates and queue_rates describe the columns. Raises PU004 for another kind.';
 
 CREATE OR REPLACE VIEW pulse.task_rates AS
@@ -230,19 +232,21 @@ CREATE OR REPLACE VIEW pulse.task_rates AS
          r.run_p50, r.run_p95, r.run_p99
     FROM pulse.rates('task') AS r;
 COMMENT ON VIEW pulse.task_rates IS
-  'What became of attempts per task in the last minute, hour and day, and how long they waited and '
-  'ran. Without preloading it has no row.';
+  'Outcomes of attempts per task in the last minute, hour and day, and how long the attempts '
+  'waited and ran. Without preloading the view has no row.';
 COMMENT ON COLUMN pulse.task_rates.identifier IS
   'Name of the task; NULL for all that found no counter';
 COMMENT ON COLUMN pulse.task_rates.period IS 'minute, hour or day';
 COMMENT ON COLUMN pulse.task_rates.since IS
   'The row counts from then to now: 60 to 70 seconds, 60 to 61 minutes, 24 to 25 hours';
 COMMENT ON COLUMN pulse.task_rates.started IS 'Attempts that started';
-COMMENT ON COLUMN pulse.task_rates.completed IS 'Attempts that completed their job';
-COMMENT ON COLUMN pulse.task_rates.failed IS 'Attempts with which their job failed for good';
+COMMENT ON COLUMN pulse.task_rates.completed IS 'Attempts that completed the job';
+COMMENT ON COLUMN pulse.task_rates.failed IS
+  'Attempts that ended with a failure of the job for good';
 COMMENT ON COLUMN pulse.task_rates.retried IS
   'Attempts that failed or were lost; the job runs again';
-COMMENT ON COLUMN pulse.task_rates.quarantined IS 'Attempts with which their job was quarantined';
+COMMENT ON COLUMN pulse.task_rates.quarantined IS
+  'Attempts that ended with the quarantine of the job';
 COMMENT ON COLUMN pulse.task_rates.cancelled IS 'Attempts of jobs that were cancelled meanwhile';
 COMMENT ON COLUMN pulse.task_rates.returned IS 'Attempts that were released or snoozed';
 COMMENT ON COLUMN pulse.task_rates.per_second IS 'Attempts that ended, per second';
@@ -266,11 +270,13 @@ COMMENT ON COLUMN pulse.queue_rates.queue_name IS
 COMMENT ON COLUMN pulse.queue_rates.period IS 'minute, hour or day';
 COMMENT ON COLUMN pulse.queue_rates.since IS 'The row counts from then to now';
 COMMENT ON COLUMN pulse.queue_rates.started IS 'Attempts that started';
-COMMENT ON COLUMN pulse.queue_rates.completed IS 'Attempts that completed their job';
-COMMENT ON COLUMN pulse.queue_rates.failed IS 'Attempts with which their job failed for good';
+COMMENT ON COLUMN pulse.queue_rates.completed IS 'Attempts that completed the job';
+COMMENT ON COLUMN pulse.queue_rates.failed IS
+  'Attempts that ended with a failure of the job for good';
 COMMENT ON COLUMN pulse.queue_rates.retried IS
   'Attempts that failed or were lost; the job runs again';
-COMMENT ON COLUMN pulse.queue_rates.quarantined IS 'Attempts with which their job was quarantined';
+COMMENT ON COLUMN pulse.queue_rates.quarantined IS
+  'Attempts that ended with the quarantine of the job';
 COMMENT ON COLUMN pulse.queue_rates.cancelled IS 'Attempts of jobs that were cancelled meanwhile';
 COMMENT ON COLUMN pulse.queue_rates.returned IS 'Attempts that were released or snoozed';
 COMMENT ON COLUMN pulse.queue_rates.per_second IS 'Attempts that ended, per second';
@@ -340,9 +346,9 @@ BEGIN
    ORDER BY m.began;
 END $$;
 COMMENT ON FUNCTION pulse.rate_history(text, text) IS
-  'Returns what became of attempts in each minute of the last hour, the present one last, for a '
-  'chart: of a task, of a queue, or of all tasks. Without preloading it returns no row. Raises '
-  'PU004 for both a task and a queue.';
+  'Returns the outcomes of attempts in each minute of the last hour, the present minute last, for '
+  'a chart: of a task, of a queue, or of all tasks. Without preloading the function returns no '
+  'row. Raises PU004 for both a task and a queue.';
 
 CREATE OR REPLACE FUNCTION pulse.rate_histogram(
     identifier text = NULL, queue_name text = NULL, period text = 'hour')
@@ -377,7 +383,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.rate_histogram(text, text, text) IS
   'Returns how long attempts of the last minute, hour or day waited and ran: of a task, of a '
-  'queue, or of all tasks. A row counts those of at least one duration and below another, which is '
-  'NULL for the last bucket, from 32.6 hours on. Buckets are four per octave from 1 ms on; those '
-  'outside of what was counted are left out. Without preloading it returns no row. Raises PU004 '
-  'for both a task and a queue, and for another period.';
+  'queue, or of all tasks. A row counts the attempts of at least one duration and below another '
+  'duration, which is NULL for the last bucket, from 32.6 hours on. Buckets are four per octave '
+  'from 1 ms on; the function leaves out the empty buckets below the first and above the last '
+  'count. Without preloading the function returns no row. Raises PU004 for both a task and a '
+  'queue, and for another period.';

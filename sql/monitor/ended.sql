@@ -1,5 +1,5 @@
--- What operators and observers see of single jobs: those that run, and those that ended without
--- success. No view shows a payload, an error or a token.
+-- Single jobs for operators and observers: running jobs, and jobs that ended without success. No
+-- view shows a payload, an error or a token.
 
 CREATE OR REPLACE VIEW pulse.running_jobs AS
   SELECT j.id, j.identifier, j.queue_name, j.priority, j.attempts, j.max_attempts, j.crashes,
@@ -8,18 +8,19 @@ CREATE OR REPLACE VIEW pulse.running_jobs AS
     FROM pulse.job AS j LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
    WHERE j.id = ANY (pulse_internal.running_ids(NULL)) AND j.state = 'running';
 COMMENT ON VIEW pulse.running_jobs IS
-  'Running jobs with their workers, read from an index: the cost follows the running jobs, not the '
-  'waiting ones.';
+  'Running jobs with their workers, read from an index: the cost follows the running jobs, not '
+  'the waiting jobs.';
 COMMENT ON COLUMN pulse.running_jobs.id IS 'Id of the job';
 COMMENT ON COLUMN pulse.running_jobs.identifier IS 'Task of the job';
-COMMENT ON COLUMN pulse.running_jobs.attempts IS 'Attempts of the job, this one included';
-COMMENT ON COLUMN pulse.running_jobs.crashes IS 'Attempts that ended with the loss of their worker';
+COMMENT ON COLUMN pulse.running_jobs.attempts IS
+  'Attempts of the job, the running attempt included';
+COMMENT ON COLUMN pulse.running_jobs.crashes IS 'Attempts that ended with the loss of the worker';
 COMMENT ON COLUMN pulse.running_jobs.worker IS 'Name of the worker that has the job';
 COMMENT ON COLUMN pulse.running_jobs.cancel_requested_at IS
-  'When cancel_job asked for the end of the attempt; NULL if it did not';
+  'When cancel_job asked for the end of the attempt; NULL without a request';
 COMMENT ON COLUMN pulse.running_jobs.progress IS
-  'Which part is done, from 0 to 1; NULL if its worker does not say';
-COMMENT ON COLUMN pulse.running_jobs.last_activity_at IS 'When its worker last reported progress';
+  'The part that is done, from 0 to 1; NULL if the worker does not say';
+COMMENT ON COLUMN pulse.running_jobs.last_activity_at IS 'When the worker last reported progress';
 COMMENT ON COLUMN pulse.running_jobs.queue_name IS 'Named queue; NULL without one';
 COMMENT ON COLUMN pulse.running_jobs.priority IS 'A lower number is claimed first';
 COMMENT ON COLUMN pulse.running_jobs.max_attempts IS 'Attempts that the job has in all';
@@ -31,13 +32,14 @@ CREATE OR REPLACE VIEW pulse.ended_jobs AS
          f.crashes, f.worker_id, f.created_at, f.run_at, f.claimed_at, f.finished_at
     FROM pulse.finished_job AS f WHERE f.state <> 'completed';
 COMMENT ON VIEW pulse.ended_jobs IS
-  'Jobs that ended without completing and are kept. Operators read their payloads and errors '
-  'in pulse.finished_job.';
+  'Jobs that ended without completing and are kept. Operators read payloads and errors in '
+  'pulse.finished_job.';
 COMMENT ON COLUMN pulse.ended_jobs.id IS 'Id of the job';
 COMMENT ON COLUMN pulse.ended_jobs.identifier IS 'Task of the job';
 COMMENT ON COLUMN pulse.ended_jobs.state IS 'failed, quarantined, cancelled or expired';
-COMMENT ON COLUMN pulse.ended_jobs.crashes IS 'Attempts that ended with the loss of their worker';
-COMMENT ON COLUMN pulse.ended_jobs.worker_id IS 'Worker of the last attempt; NULL if it never ran';
+COMMENT ON COLUMN pulse.ended_jobs.crashes IS 'Attempts that ended with the loss of the worker';
+COMMENT ON COLUMN pulse.ended_jobs.worker_id IS
+  'Worker of the last attempt; NULL if the job never ran';
 COMMENT ON COLUMN pulse.ended_jobs.queue_name IS 'Named queue; NULL without one';
 COMMENT ON COLUMN pulse.ended_jobs.priority IS 'A lower number was claimed first';
 COMMENT ON COLUMN pulse.ended_jobs.attempts IS 'Attempts consumed';
@@ -45,7 +47,7 @@ COMMENT ON COLUMN pulse.ended_jobs.max_attempts IS 'Attempts that the job had in
 COMMENT ON COLUMN pulse.ended_jobs.created_at IS 'When the job was added';
 COMMENT ON COLUMN pulse.ended_jobs.run_at IS 'Time at which the last attempt was due';
 COMMENT ON COLUMN pulse.ended_jobs.claimed_at IS
-  'When the last attempt was claimed; NULL if it never ran';
+  'When the last attempt was claimed; NULL if the job never ran';
 COMMENT ON COLUMN pulse.ended_jobs.finished_at IS 'When the job ended';
 
 CREATE OR REPLACE VIEW pulse.ended_by_hour AS
@@ -54,16 +56,16 @@ CREATE OR REPLACE VIEW pulse.ended_by_hour AS
     FROM pulse.finished_job AS f WHERE f.state <> 'completed'
    GROUP BY 1, 2, 3;
 COMMENT ON VIEW pulse.ended_by_hour IS
-  'Jobs that ended without completing and are kept, counted by hour of their end and by task. '
-  'A condition on hour reads only the jobs of these hours.';
+  'Jobs that ended without completing and are kept, counted by the hour of the end and by task. A '
+  'condition on hour reads only the jobs of the selected hours.';
 COMMENT ON COLUMN pulse.ended_by_hour.hour IS
   'Begin of the hour, in the time zone of the session';
 COMMENT ON COLUMN pulse.ended_by_hour.identifier IS 'Task of the jobs';
 COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined, cancelled or expired';
 COMMENT ON COLUMN pulse.ended_by_hour.jobs IS 'How many jobs ended so in this hour';
-COMMENT ON COLUMN pulse.ended_by_hour.last_finished_at IS 'When the last of these jobs ended';
+COMMENT ON COLUMN pulse.ended_by_hour.last_finished_at IS 'When the last of the jobs ended';
 
--- Operators delete what they have looked at, before its retention ends.
+-- Operators delete ended jobs that they have read, before the retention ends.
 CREATE OR REPLACE FUNCTION pulse.delete_finished(
     job_ids bigint[] = NULL, older_than interval = NULL, state pulse.finished_state = NULL,
     max_jobs int = 10000)
@@ -96,13 +98,14 @@ BEGIN
   RETURN deleted;
 END $$;
 COMMENT ON FUNCTION pulse.delete_finished(bigint[], interval, pulse.finished_state, int) IS
-  'Deletes finished jobs and returns how many: those that match each condition given, at most '
-  'max_jobs (1 to 1000000); call it again while it returns that many. NULL sets no condition. '
-  'Their attempts stay until keep_attempts. A line of the server''s log says which role deleted '
-  'how many. Jobs locked by another transaction stay, and jobs for which others wait. Raises PU004 '
-  'without any condition and for max_jobs out of range, PU005 for an id lost in a failover.';
+  'Deletes finished jobs and returns how many: the jobs that match each condition given, at most '
+  'max_jobs (1 to 1000000); repeat the call while it returns max_jobs. NULL sets no condition. '
+  'The attempts of the jobs stay until keep_attempts. A line of the server''s log says which role '
+  'deleted how many. Jobs locked by another transaction stay, and jobs for which others wait. '
+  'Raises PU004 without any condition and for max_jobs out of range, PU005 for an id lost in a '
+  'failover.';
 
--- A traceback says at its end what happened, a stack of frames at its beginning.
+-- A traceback names the error at the end, a stack of frames at the beginning.
 CREATE OR REPLACE FUNCTION pulse_internal.excerpt(error text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN length(error) <= 500 THEN error

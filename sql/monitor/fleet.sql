@@ -1,4 +1,4 @@
--- The workers that live, and the due jobs that none of them serves.
+-- The living workers, and the due jobs that no living worker serves.
 
 CREATE OR REPLACE FUNCTION pulse_internal.slots_of(info json) RETURNS int
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -6,9 +6,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.slots_of(info json) RETURNS int
   SELECT CASE WHEN info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (info ->> 'slots')::int END;
 $$;
 COMMENT ON FUNCTION pulse_internal.slots_of(json) IS
-  'Returns how many jobs a worker runs at a time, as it told; NULL if it did not.';
+  'Returns how many jobs a worker runs at a time, as the worker told; NULL if the worker did not '
+  'tell.';
 
--- A standby sees no session of its primary.
+-- A standby sees no session of the primary.
 CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
     verdict text, attachment bigint, incarnation bigint, detached_live_us bigint)
   RETURNS boolean
@@ -19,10 +20,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
            OR pulse_internal.attachment_state(attachment, incarnation) = 'open'),
     false);
 COMMENT ON FUNCTION pulse_internal.is_attached(text, bigint, bigint, bigint) IS
-  'Returns whether the worker of a heartbeat row lives and its attached session is there.';
+  'Returns whether the worker of a heartbeat row lives and the worker''s attached session is '
+  'there.';
 
--- A session that its client has ended counts at once, because without a sweep the clock stands
--- still.
+-- A session that its client has ended counts at once, because without a sweep the clock does not
+-- advance.
 CREATE OR REPLACE VIEW pulse_internal.living_worker AS
   SELECT w.id, w.name, w.tasks, h.verdict AS status, h.isolated_job_id,
          pulse_internal.slots_of(w.info) AS slots,
@@ -31,11 +33,11 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
            AS forbidden_flags,
          pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
            AS attached, w.started_at, w.info ->> 'version' AS version
-    -- No JOIN: the rewriter looks up each column of the tables that one names.
+    -- No JOIN: the rewriter looks up each column of the tables that a JOIN names.
     FROM pulse.heartbeat AS h, pulse.worker AS w,
          (SELECT (SELECT pulse_internal.live_now_us()
                    WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
-   -- A worker that lives has this state; an index has those.
+   -- A living worker has one of these states; an index has the states.
    WHERE w.state IN ('alive', 'draining') AND w.id = h.worker_id
      AND h.verdict NOT IN ('lost', 'stopped')
      AND pulse_internal.loss_cause(h, moment.live_us) IS NULL
@@ -46,7 +48,7 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
        false);
 COMMENT ON VIEW pulse_internal.living_worker IS
   'Workers that the next sweep does not find lost. slots and forbidden_flags: as the worker told '
-  'them when it registered; NULL if it did not.';
+  'when the worker registered; NULL if the worker did not tell.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.last_servers(identifiers text[])
   RETURNS TABLE (identifier text, worker_id bigint, name text, seen_at timestamptz)
@@ -76,8 +78,8 @@ BEGIN
        ORDER BY e.seen_at DESC LIMIT 1) AS s ON true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
-  'Returns for each of these tasks the worker on record that served it last, alive or among the '
-  'last 1,000 that ended, and its last sign of life; NULL without one.';
+  'Returns for each of these tasks the worker on record that served the task last, alive or among '
+  'the last 1,000 that ended, and the worker''s last sign of life; NULL without a worker.';
 
 -- A priority whose jobs are all in the future costs one step.
 CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
@@ -125,7 +127,7 @@ COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
   'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
   'has been due for longest and when the next job falls due.';
 
--- A loose index scan. Its plan needs enable_sort, enable_seqscan and enable_bitmapscan off.
+-- A loose index scan. The plan needs enable_sort, enable_seqscan and enable_bitmapscan off.
 CREATE OR REPLACE VIEW pulse_internal.first_ready AS
   WITH RECURSIVE head (identifier, priority, run_at) AS (
     SELECT '' COLLATE "C", (-32768)::smallint, NULL::timestamptz
@@ -150,11 +152,11 @@ BEGIN
    WHERE w.status = 'alive';
 END $$;
 COMMENT ON FUNCTION pulse_internal.served_tasks() IS
-  'Returns which tasks living workers serve that neither drain nor stop, and whether one of these '
+  'Returns which tasks living workers serve that neither drain nor stop, and whether a worker '
   'serves every task.';
 
--- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
--- task, so the function looks at the parked jobs that have been due for longest.
+-- The function reads further jobs than the first jobs of unserved tasks only. No index gives parked
+-- jobs by task, so the function reads the parked jobs that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -193,9 +195,9 @@ BEGIN
    GROUP BY u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_tasks() IS
-  'Returns the tasks with due jobs that no living worker serves. Each priority of a task has its '
-  'share of 200, up to which its open jobs are counted; parked ones are counted among the '
-  '1,000 that have been due for longest.';
+  'Returns the tasks with due jobs that no living worker serves. Each priority of a task has a '
+  'share of 200, up to which the function counts open jobs; the function counts parked jobs among '
+  'the 1,000 that have been due for longest.';
 
 CREATE OR REPLACE FUNCTION pulse.unserved()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz,
@@ -223,9 +225,9 @@ COMMENT ON VIEW pulse.unserved IS
   'drains serves none. The cost follows the number of tasks, not of jobs.';
 COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.unserved.due_jobs IS
-  'How many of its jobs are due. All tasks together are counted up to 200: where each priority '
-  'of a task reaches its share, there are more. Of jobs behind their queue only those among the '
-  '1,000 that have been due for longest';
+  'How many jobs of the task are due. All tasks together are counted up to 200: where each '
+  'priority of a task reaches its share, there are more. Of jobs behind their queue only jobs '
+  'among the 1,000 that have been due for longest';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
 COMMENT ON COLUMN pulse.unserved.last_worker_id IS
   'Worker that served the task last, alive or among the last 1,000 that ended; NULL without one';

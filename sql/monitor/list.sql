@@ -23,9 +23,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
          AND (before IS NULL OR created_at <= before) AND (after IS NULL OR created_at > after);
 COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text, text[],
     text, text, text, text, timestamptz, timestamptz) IS
-  'Returns whether a job meets each condition that is not NULL; of an error its text has a part.';
+  'Returns whether a job meets each condition that is not NULL; error is a part of the error''s '
+  'text.';
 
--- A condition that few jobs meet has an index, where the newest jobs need not be among them.
+-- An index leads to the jobs of a condition that few jobs meet, also where the newest jobs do not
+-- meet the condition.
 CREATE OR REPLACE FUNCTION pulse_internal.few_live_ids(
     states text[], task text, queue text, key text, bound int)
   RETURNS bigint[]
@@ -72,11 +74,11 @@ BEGIN
   RETURN CASE WHEN cardinality(ids) <= bound THEN ids END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.few_live_ids(text[], text, text, text, int) IS
-  'Returns the ids of all live jobs that may meet these conditions, by an index; NULL if they are '
-  'more than the bound.';
+  'Returns the ids of all live jobs that may meet these conditions, by an index; NULL if the jobs '
+  'are more than the bound.';
 
--- Newest first. Where an index leads to few jobs, all of them are looked at; else those with the
--- highest ids below before_id, up to the bound.
+-- Newest first. Where an index leads to few jobs, the function reads all of the jobs; else the jobs
+-- with the highest ids below before_id, up to the bound.
 CREATE OR REPLACE FUNCTION pulse_internal.live_page(
     states text[], task text, queue text, key text, error text, before timestamptz,
     after timestamptz, before_id bigint, max_rows int, bound int,
@@ -115,7 +117,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, timestamptz,
     timestamptz, bigint, int, int) IS
   'Returns the ids of at most max_rows live jobs that meet the conditions; looked_to: the last id '
-  'that was looked at, where more jobs may meet them below it.';
+  'that the function has read, where more jobs below the id may meet the conditions.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_page(
     states text[], task text, queue text, key text, error text, before timestamptz,
@@ -143,7 +145,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, timestamptz,
     timestamptz, bigint, int, int) IS
-  'Returns the ids of at most max_rows kept ended jobs, as live_page() does of live ones.';
+  'Returns the ids of at most max_rows kept ended jobs, as live_page() does of live jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_states(states text[]) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE
@@ -169,7 +171,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.may_read_errors() RETURNS boolean
   SELECT has_table_privilege(pulse_internal.asking_role(), 'pulse.finished_job', 'SELECT');
 $$;
 COMMENT ON FUNCTION pulse_internal.may_read_errors() IS
-  'Returns whether the caller may read what tasks wrote.';
+  'Returns whether the caller may read the texts that tasks wrote.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.listed_rows(ids bigint[], shows_errors boolean)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
@@ -196,7 +198,7 @@ BEGIN
    ORDER BY 1 DESC;
 END $$;
 COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], boolean) IS
-  'Returns these live or ended jobs as list_jobs() shows them, the highest id first.';
+  'Returns these live or ended jobs as list_jobs() shows jobs, the highest id first.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
     states text[], task text, queue text, key text,
@@ -238,7 +240,7 @@ BEGIN
     SELECT * INTO ended FROM pulse_internal.ended_page(
       states, task, queue, key, error, before, after, below, max_rows, max_looked);
   END IF;
-  -- What one of the two has not looked at ends the page.
+  -- The page ends at the first id that live_page() or ended_page() has not read.
   looked_to := greatest(live.looked_to, ended.looked_to);
   RETURN QUERY
   SELECT l.* FROM pulse_internal.listed_rows(
@@ -267,14 +269,14 @@ CREATE OR REPLACE FUNCTION pulse.list_jobs(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, interval, bigint,
     int) IS
-  'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, at '
-  'most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
+  'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, '
+  'at most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
   'case; older_than and newer_than: by the time of the add. The last id of a page is before_id of '
-  'the next. A call looks at 20,000 live and 20,000 ended jobs at most, for error at '
-  '8 MB of the errors of each: where it stops for that, a last row has only an id, the before_id '
-  'with which to go on. last_error: of a long one the first and last 250 characters, NULL for a '
+  'the next page. A call reads 20,000 live and 20,000 ended jobs at most, for error 8 MB of the '
+  'errors of each kind: where the call stops at a bound, a last row has only an id, the before_id '
+  'with which to go on. last_error: of a long error the first and last 250 characters, NULL for a '
   'role that may not read the tables. Raises PU004 for an unknown state and for max_rows or a '
-  'duration out of range, 42501 for error without that right.';
+  'duration out of range, 42501 for error without the right to read the tables.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.job_attempts_as_owner(job_id bigint, max_rows int)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
@@ -303,10 +305,10 @@ CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE ROWS 10
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.job_attempts(bigint, int) IS
-  'Returns the ended attempts of a job that are on record, in their order; of more than max_rows '
-  '(1 to 1000) the last ones. A success of a job that is not kept leaves none. error is NULL for a '
-  'role that may not read the tables. Raises PU004 for max_rows out of range, PU005 for an id lost '
-  'in a failover.';
+  'Returns the ended attempts of a job that are on record, in order; of more than max_rows (1 to '
+  '1000) the last attempts. A success of a job that is not kept leaves no attempt. error is NULL '
+  'for a role that may not read the tables. Raises PU004 for max_rows out of range, PU005 for an '
+  'id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse.recoveries(max_rows int = 20, newer_than interval = '1 day')
   RETURNS TABLE (job_id bigint, identifier text, attempt int, outcome text, worker_id bigint,
@@ -332,9 +334,10 @@ BEGIN
    ORDER BY a.ended_at DESC;
 END $$;
 COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
-  'Returns the last attempts that were taken from their worker, because it was lost or at a limit, '
-  'or was stopped: at most max_rows (1 to 1000), the newest first, among the last 5,000 attempts '
-  'on record that ended within newer_than. Raises PU004 for max_rows out of range.';
+  'Returns the last attempts that pg_pulse or an operator took from the worker, because the '
+  'worker was lost or at a limit, or was stopped: at most max_rows (1 to 1000), the newest first, '
+  'among the last 5,000 attempts on record that ended within newer_than. Raises PU004 for '
+  'max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
   SELECT q.queue_name, q.concurrency, q.total,
@@ -355,25 +358,26 @@ CREATE OR REPLACE VIEW pulse.queue_settings AS
    WHERE p.job_id = 0 AND p.is_paused
      AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
 COMMENT ON VIEW pulse.queue_settings IS
-  'The settings that were stored for queues and levels of queues, and those that hold for queues '
-  'that were paused by name; queue_status tells what holds for each, at a higher cost.';
+  'The stored settings of queues and levels of queues, and the settings that hold for queues '
+  'paused by name; queue_status tells the settings in force for each queue, at a higher cost.';
 COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level';
 COMMENT ON COLUMN pulse.queue_settings.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_settings.total IS
-  'How many jobs of it and of all queues within it run at a time; NULL: no limit';
-COMMENT ON COLUMN pulse.queue_settings.paused IS 'It is paused itself';
+  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
+COMMENT ON COLUMN pulse.queue_settings.paused IS 'The queue or level is paused by its own name';
 COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
 COMMENT ON COLUMN pulse.queue_settings.is_strict IS
-  'Once one of its jobs has been claimed, none other starts before that one has ended';
+  'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';
 COMMENT ON COLUMN pulse.queue_settings.on_dead IS
-  'What a strict queue does when a job ends failed, quarantined or expired: continue or pause';
+  'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
 COMMENT ON COLUMN pulse.queue_settings.rate IS
-  'How many jobs of it and of all queues within it are claimed in each per; NULL: no limit';
+  'How many jobs of the level and of all queues within the level are claimed in each per; NULL: '
+  'no limit';
 COMMENT ON COLUMN pulse.queue_settings.per IS
   'The time in which rate jobs are claimed; NULL: 1 s';
 COMMENT ON COLUMN pulse.queue_settings.burst IS
-  'How many of them may be claimed at once after a pause; NULL: as many as rate';
+  'How many of the jobs may be claimed at once after a pause; NULL: as many as rate';
 
 CREATE OR REPLACE VIEW pulse.task_settings AS
   SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,
@@ -388,10 +392,9 @@ COMMENT ON COLUMN pulse.task_settings.stall_timeout IS
   'How long an attempt may be without a report of progress';
 COMMENT ON COLUMN pulse.task_settings.backoff IS 'How the delay before the next attempt grows';
 COMMENT ON COLUMN pulse.task_settings.keep_completed IS 'How long completed jobs are kept';
-COMMENT ON COLUMN pulse.task_settings.max_crashes IS
-  'Deaths of workers under a job after which it is quarantined';
+COMMENT ON COLUMN pulse.task_settings.max_crashes IS 'Deaths of workers that quarantine a job';
 COMMENT ON COLUMN pulse.task_settings.handler IS 'Function of the database that runs the jobs';
 COMMENT ON COLUMN pulse.task_settings.expires_after IS
-  'A job that no claim took so long after it was due expires';
+  'A job that no claim took so long after the due time expires';
 COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
 COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';

@@ -1,4 +1,4 @@
--- Flows page by page, and the jobs of one: at a cost that is bounded, however large a flow is.
+-- Flows page by page, and the jobs of a flow: at a bounded cost, however large a flow is.
 
 CREATE OR REPLACE FUNCTION pulse_internal.parents_on_record(job_id bigint, parents json)
   RETURNS bigint[]
@@ -10,10 +10,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.parents_on_record(job_id bigint, paren
     SELECT (e.parent ->> 'id')::bigint FROM json_array_elements(parents) AS e (parent)) AS p (id);
 $$;
 COMMENT ON FUNCTION pulse_internal.parents_on_record(bigint, json) IS
-  'Returns the parents that a job waits for, and those whose ends it was given.';
+  'Returns the parents that a job waits for, and the parents whose ends the job was given.';
 
--- How many jobs a flow has is read from an index. Where they are takes a look at each, so all flows
--- together get max_looks of them, small flows first.
+-- An index tells how many jobs a flow has. The states of the jobs cost a lookup of each job, so all
+-- flows together get max_looks lookups, small flows first.
 CREATE OR REPLACE FUNCTION pulse.list_flows(before bigint = NULL, max_rows int = 50)
   RETURNS TABLE (id bigint, name text, created_at timestamptz, jobs bigint, looked_at bigint,
                  waiting bigint, running bigint, completed bigint, failed bigint, cancelled bigint,
@@ -54,9 +54,10 @@ BEGIN
    ORDER BY z.id DESC;
 END $$;
 COMMENT ON FUNCTION pulse.list_flows(bigint, int) IS
-  'Returns the newest flows with ids below before, at most max_rows (1 to 1000), at a cost that is '
-  'bounded however large they are: jobs is counted up to 10,000, and the columns behind looked_at '
-  'tell of so many of them. The view flows counts all. Raises PU004 for max_rows out of range.';
+  'Returns the newest flows with ids below before, at most max_rows (1 to 1000), at a bounded '
+  'cost, however large the flows are: jobs is counted up to 10,000, and the columns behind '
+  'looked_at tell of looked_at jobs. The view flows counts all jobs. Raises PU004 for max_rows '
+  'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.flow_jobs(flow_id bigint, max_rows int = 100)
   RETURNS TABLE (job_id bigint, key text, identifier text, state text, parents bigint[],
@@ -79,9 +80,10 @@ BEGIN
    ORDER BY m.job_id;
 END $$;
 COMMENT ON FUNCTION pulse.flow_jobs(bigint, int) IS
-  'Returns the jobs of a flow in order of their ids, at most max_rows (1 to 1000). A job without a '
-  'row any more is completed, and its identifier and run_at are NULL. parents: the ids of the jobs '
-  'after which add_flow added it (the first 100), of those that it waits for, and of those whose '
-  'ends were on record when it started. Raises PU004 for max_rows out of range.';
+  'Returns the jobs of a flow in order of the ids, at most max_rows (1 to 1000). A job that no '
+  'longer has a row is completed, and its identifier and run_at are NULL. parents: the ids of the '
+  'jobs after which add_flow added the job (the first 100), of the jobs that the job waits for, '
+  'and of the parents whose ends were on record when the job started. Raises PU004 for max_rows '
+  'out of range.';
 COMMENT ON COLUMN pulse.flow_job.parents IS
-  'The first 100 jobs after which add_flow added it; NULL without any';
+  'The first 100 jobs after which add_flow added the job; NULL without any';

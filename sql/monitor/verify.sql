@@ -1,5 +1,6 @@
 -- verify(): the promises as queries over the tables; no row is good. Each promise is a view of its
--- own, so that its checks can be read in one place. They read every job: do not poll them.
+-- own, so that the checks of a promise can be read in one place. The views read every job: do not
+-- poll the views.
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
@@ -42,7 +43,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS
    WHERE j.token >> 40 > (SELECT pg_catalog.max(i.epoch_base + i.timeline)
                             FROM pulse.installation AS i)
   UNION ALL
-  -- No sweep would find it when its worker is lost.
+  -- No sweep would find the job when the job's worker is lost.
   SELECT 'P2', j.id, 'claimed in place and not listed'
     FROM pulse.job AS j
    WHERE j.state = 'running' AND j.in_place
@@ -94,7 +95,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p7 AS
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
    WHERE coalesce(t.max_crashes, pulse_internal.max_crashes()) >= 0
      AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse_internal.max_crashes())
-     -- A limit that was lowered later applies to the next crash.
+     -- A limit lowered later applies to the next crash.
      AND (t.updated_at IS NULL OR t.updated_at <= j.updated_at)
   UNION ALL
   SELECT 'P7', j.id, 'more crashes than attempts'
@@ -120,7 +121,8 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_queues AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT j.queue_name, q.concurrency, q.paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
-         -- New settings leave running jobs alone, so only jobs claimed under them count.
+         -- New settings leave running jobs alone, so only jobs claimed under the new settings
+         -- count.
          pg_catalog.count(*) FILTER (
            WHERE j.state = 'running'
              AND (q.changed_at IS NULL OR j.claimed_at > q.changed_at)) AS running,
@@ -143,7 +145,7 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_queues AS
    CROSS JOIN overdue AS o
    GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_room;
 COMMENT ON VIEW pulse_internal.places_of_queues IS
-  'The places that each queue has given away, and the jobs that wait behind it.';
+  'The places that each queue has given away, and the jobs that wait behind the queue.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p8 AS
   SELECT 'P8'::text AS promise, p.first_open AS job_id,
@@ -180,7 +182,8 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_levels AS
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
    GROUP BY s.level, s.total, s.paused, s.rate;
 COMMENT ON VIEW pulse_internal.places_of_levels IS
-  'The places that each level has given away to its own jobs and to all within it.';
+  'The places that each level has given away to the level''s own jobs and to all queues within '
+  'the level.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
   SELECT 'P13'::text AS promise, p.first_open AS job_id,
@@ -217,8 +220,8 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
     FROM pulse_internal.places_of_levels AS p WHERE p.paused AND p.open > 0;
 COMMENT ON VIEW pulse_internal.broken_p13 IS 'Violations of P13: limits of levels hold.';
 
--- A queue that looks stranded may be about to move: a commit sets the queue's mark after its
--- snapshot became visible, and a promotion clears the mark before it commits.
+-- A queue that seems stranded may be about to move: a commit sets the queue mark after the snapshot
+-- of the commit became visible, and a promotion clears the mark before the promotion commits.
 CREATE OR REPLACE VIEW pulse_internal.stranded AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT p.queue_name, p.overdue AS job_id,
@@ -248,12 +251,12 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
      AND NOT pulse_internal.is_parent_marked(j.waits_on)
      AND pulse_internal.locked_by(j.id) IS NULL;
 COMMENT ON VIEW pulse_internal.stranded IS
-  'Jobs that wait although their queue has a place for them, or although what they wait for has '
-  'ended, as one snapshot shows them.';
+  'Jobs that wait although their queue has a place for the job, or although the awaited parents '
+  'have ended, as one snapshot shows the jobs.';
 
--- Running code sets the mark or commits the promotion between two looks; after a COMMIT PREPARED,
--- and where a lock hid a job from the promotion, the next sweep sets it. A busy queue may look
--- stranded several times in a row. A standby has no marks and promotes nothing.
+-- Running code sets the queue mark or commits the promotion between two checks; after a COMMIT
+-- PREPARED, and where a lock hid a job from the promotion, the next sweep sets the mark. A busy
+-- queue may seem stranded several times in a row. A standby has no marks and promotes nothing.
 CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_look()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -274,7 +277,7 @@ BEGIN
     looks := looks + 1;
     is_last_look := looks >= min_looks AND clock_timestamp() > ends;
     queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
-    -- The names keep each later look to the jobs of these queues.
+    -- The names keep each later check to the jobs of these queues.
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s
                    WHERE coalesce(s.queue_name = ANY (queue_names), true) AND s = ANY (seen));
     EXIT WHEN is_last_look;
@@ -285,7 +288,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
   'Returns the jobs that stay stranded in at least 20 looks, for two sweep intervals.';
 
--- A new version of the time zones may move a due time; resume_schedule starts the schedule by it.
+-- A new version of the time zones may move a due time; resume_schedule starts the schedule by the
+-- new due time.
 CREATE OR REPLACE VIEW pulse_internal.broken_p12 AS
   SELECT 'P12'::text AS promise, s.last_job_id AS job_id,
          pg_catalog.format('schedule %L has settled its next due time', s.name) AS detail
@@ -352,7 +356,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p14 AS
      AND NOT EXISTS (SELECT FROM pulse.finished_job AS f
                       WHERE f.id = d.child_id AND f.cancelled_by IS NOT NULL)
   UNION ALL
-  -- A keyed job that another transaction held while a flow named it may keep none.
+  -- A keyed job that another transaction held while a flow named the job may keep no result.
   SELECT 'P14', p.id, pg_catalog.format('keeps no result for job %s of its flow', d.child_id)
     FROM pulse.flow_job AS c JOIN pulse.dependency AS d ON d.child_id = c.job_id
    CROSS JOIN LATERAL pg_catalog.unnest(d.parents) AS i (id)
@@ -382,7 +386,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
   'Checks promises P1 to P4, P7, P8 and P12 to P14 over the tables and returns one row per '
-  'violation; none is good. Reads every job, so do not poll it. A job that seems stranded behind '
-  'its queue, or behind jobs that have ended, is looked at for two sweep intervals, and for two '
-  'seconds at least, because a session may be about to open it. A standby does not look '
+  'violation; none is good. Reads every job, so do not poll the function. The function checks a '
+  'job that seems stranded behind a queue, or behind ended jobs, for two sweep intervals, and for '
+  'two seconds at least, because a session may be about to open the job. A standby does not check '
   'for stranded jobs. Raises PU007 outside READ COMMITTED.';

@@ -7,7 +7,8 @@ CREATE OR REPLACE VIEW pulse.settings AS
    -- Reading the version loads the library, without which the server knows no setting of pg_pulse.
    WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%'
   UNION ALL
-  -- A session without the library stores any name; one that loads it drops the name with a warning.
+  -- A session without the library stores any name; a session that loads the library drops the name
+  -- with a warning.
   SELECT c.name COLLATE pg_catalog."default",
          pg_catalog.substr(c.entry, pg_catalog.length(c.name) + 2) COLLATE pg_catalog."default",
          NULL, NULL,
@@ -22,16 +23,16 @@ CREATE OR REPLACE VIEW pulse.settings AS
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_settings AS s
                       WHERE s.name = pg_catalog.lower(c.name));
 COMMENT ON VIEW pulse.settings IS
-  'The settings of pg_pulse as this session sees them, and unknown names with its prefix that '
-  'ALTER DATABASE or ALTER ROLE stored.';
+  'The settings of pg_pulse as this session sees the settings, and unknown names with the prefix '
+  'of pg_pulse that ALTER DATABASE or ALTER ROLE stored.';
 COMMENT ON COLUMN pulse.settings.name IS 'Name of the setting';
 COMMENT ON COLUMN pulse.settings.setting IS 'Value in this session';
 COMMENT ON COLUMN pulse.settings.unit IS 'Unit of the value; NULL without one';
 COMMENT ON COLUMN pulse.settings.default_setting IS 'Value without any configuration';
 COMMENT ON COLUMN pulse.settings.source IS 'Where the value comes from, as in pg_settings';
-COMMENT ON COLUMN pulse.settings.description IS 'What the setting does';
+COMMENT ON COLUMN pulse.settings.description IS 'Meaning of the setting';
 
--- A parent without a row has completed and was not kept, or is counted as such.
+-- A parent without a row has completed and was not kept, or counts as completed.
 CREATE OR REPLACE VIEW pulse.waiting_for AS
   SELECT d.child_id AS job_id, c.identifier, c.starts_when, i.parent_id,
          coalesce(p.identifier, f.identifier) AS parent_identifier,
@@ -44,15 +45,16 @@ CREATE OR REPLACE VIEW pulse.waiting_for AS
     LEFT JOIN pulse.finished_job AS f ON f.id = i.parent_id
     LEFT JOIN pulse.flow_job AS m ON m.job_id = d.child_id;
 COMMENT ON VIEW pulse.waiting_for IS
-  'Which jobs wait for which other jobs, ended ones among them; a row for each pair.';
+  'Which jobs wait for which other jobs, ended parents among the other jobs; a row for each pair.';
 COMMENT ON COLUMN pulse.waiting_for.job_id IS 'Job that waits';
-COMMENT ON COLUMN pulse.waiting_for.identifier IS 'Its task';
-COMMENT ON COLUMN pulse.waiting_for.starts_when IS 'What it waits for: completed, ended or failed';
-COMMENT ON COLUMN pulse.waiting_for.parent_id IS 'Job that it waits for';
+COMMENT ON COLUMN pulse.waiting_for.identifier IS 'Task of the job that waits';
+COMMENT ON COLUMN pulse.waiting_for.starts_when IS
+  'How the parents must end: completed, ended or failed';
+COMMENT ON COLUMN pulse.waiting_for.parent_id IS 'Parent: the job that job_id waits for';
 COMMENT ON COLUMN pulse.waiting_for.parent_identifier IS
   'The task of that job; NULL when the job is gone';
 COMMENT ON COLUMN pulse.waiting_for.parent_state IS
-  'Its state, or how it ended; completed for one that is gone';
+  'State of the parent, or how the parent ended; completed for a parent without a row';
 COMMENT ON COLUMN pulse.waiting_for.flow_id IS 'Flow of the job that waits; NULL without one';
 
 CREATE OR REPLACE VIEW pulse.flows AS
@@ -74,19 +76,20 @@ CREATE OR REPLACE VIEW pulse.flows AS
        LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id
       WHERE m.flow_id = w.id) AS c;
 COMMENT ON VIEW pulse.flows IS
-  'The flows that add_flow made, and how many of their jobs are where.';
+  'The flows that add_flow made, and how many jobs of each flow are in which state.';
 COMMENT ON COLUMN pulse.flows.id IS 'Id of the flow';
 COMMENT ON COLUMN pulse.flows.name IS 'The name that add_flow was given; NULL without one';
 COMMENT ON COLUMN pulse.flows.created_at IS 'When the flow was added';
-COMMENT ON COLUMN pulse.flows.jobs IS 'How many jobs it has';
-COMMENT ON COLUMN pulse.flows.waiting IS 'Of these, how many do not run yet: ready or parked';
+COMMENT ON COLUMN pulse.flows.jobs IS 'How many jobs the flow has';
+COMMENT ON COLUMN pulse.flows.waiting IS
+  'How many jobs of the flow do not run yet: ready or parked';
 COMMENT ON COLUMN pulse.flows.running IS 'How many run';
 COMMENT ON COLUMN pulse.flows.completed IS 'How many have completed, or have no row any more';
 COMMENT ON COLUMN pulse.flows.failed IS 'How many ended as failed, quarantined or expired';
 COMMENT ON COLUMN pulse.flows.cancelled IS 'How many were cancelled, or were not needed';
-COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last of those ended that are kept';
+COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last kept job of the flow ended';
 
--- A standby has no liveness clock: there the view shows what the primary wrote.
+-- A standby has no liveness clock: on a standby the view shows the values that the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
@@ -102,19 +105,20 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
    -- Each condition has an index, because workers that ended long ago are many.
    WHERE w.state IN ('alive', 'draining') OR w.ended_at > (SELECT pulse.now()) - interval '1 day';
 COMMENT ON VIEW pulse.worker_status IS
-  'Registered workers, and those that ended within the last day, with their last heartbeat and '
-  'the jobs that they run.';
+  'Registered workers, and workers that ended within the last day, with the last heartbeat and '
+  'the running jobs of each worker.';
 COMMENT ON COLUMN pulse.worker_status.state IS
   'alive, draining (asked by an operator to drain or to stop; a worker that a signal drains is '
   'alive), lost or stopped';
 COMMENT ON COLUMN pulse.worker_status.status IS
-  'What the next heartbeat tells the worker: alive, draining, stopping or lost; the state once '
-  'its row is gone';
+  'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; the '
+  'state once the heartbeat row is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
-  'Time since the last heartbeat on the liveness clock; NULL when its row is gone, and on a '
-  'standby';
+  'Time since the last heartbeat on the liveness clock; NULL when the heartbeat row is gone, and '
+  'on a standby';
 COMMENT ON COLUMN pulse.worker_status.attached IS
-  'The worker lives and its attached session is there; false as soon as that session has ended';
+  'The worker lives and the worker''s attached session is there; false as soon as the session has '
+  'ended';
 COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
 COMMENT ON COLUMN pulse.worker_status.id IS 'Id of the worker';
 COMMENT ON COLUMN pulse.worker_status.name IS 'Name that the worker gave';
@@ -128,10 +132,12 @@ COMMENT ON COLUMN pulse.worker_status.sweep_threshold IS 'Silence after which th
 COMMENT ON COLUMN pulse.worker_status.running_jobs IS 'How many jobs the worker has';
 COMMENT ON COLUMN pulse.worker_status.started_at IS 'When the worker registered';
 COMMENT ON COLUMN pulse.worker_status.slots IS
-  'How many jobs it runs at a time, as it told in info; NULL if it did not';
+  'How many jobs the worker runs at a time, as the worker told in info; NULL without slots in '
+  'info';
 COMMENT ON COLUMN pulse.worker_status.version IS
-  'Its version, as it told in info; NULL if it did not';
-COMMENT ON COLUMN pulse.worker_status.ended_at IS 'When the worker ended; NULL while it lives';
+  'Version of the worker, as the worker told in info; NULL without version in info';
+COMMENT ON COLUMN pulse.worker_status.ended_at IS
+  'When the worker ended; NULL while the worker lives';
 
 CREATE OR REPLACE VIEW pulse.stale AS
   -- Each worker is judged once, not once per job.
@@ -152,13 +158,13 @@ CREATE OR REPLACE VIEW pulse.stale AS
    WHERE j.is_late OR NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
-  'Running jobs whose worker is not alive, or whose attached session its client has ended, or that '
-  'are past their timeout or stall_timeout, by task: the next sweep recovers them, once '
+  'Running jobs whose worker is not alive, or whose attached session the client has ended, or '
+  'that are past their timeout or stall_timeout, by task: the next sweep recovers the jobs, once '
   'disconnect_grace is over.';
-COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of these jobs';
+COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of the jobs';
 COMMENT ON COLUMN pulse.stale.late_jobs IS
-  'How many of them are past their timeout or stall_timeout, whatever their worker does';
-COMMENT ON COLUMN pulse.stale.identifier IS 'Task of these jobs';
+  'How many of the jobs are past their timeout or stall_timeout, whether or not the worker lives';
+COMMENT ON COLUMN pulse.stale.identifier IS 'Task of the jobs';
 COMMENT ON COLUMN pulse.stale.jobs IS 'How many jobs of the task';
 
 CREATE OR REPLACE VIEW pulse.schedules AS
@@ -177,13 +183,14 @@ CREATE OR REPLACE VIEW pulse.schedules AS
     LEFT JOIN pulse.finished_job AS f ON f.id = s.last_job_id AND j.id IS NULL;
 COMMENT ON VIEW pulse.schedules IS 'Schedules with their due times, without payloads.';
 COMMENT ON COLUMN pulse.schedules.name IS 'Name of the schedule';
-COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of its jobs';
+COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of the schedule''s jobs';
 COMMENT ON COLUMN pulse.schedules.rule IS 'The cron rule, or every and the elapsed time';
 COMMENT ON COLUMN pulse.schedules.time_zone IS 'Zone of the cron rule; NULL for an elapsed time';
-COMMENT ON COLUMN pulse.schedules.last_due IS 'Last due time that was settled';
+COMMENT ON COLUMN pulse.schedules.last_due IS
+  'The last due time that was settled';
 COMMENT ON COLUMN pulse.schedules.last_job_id IS 'Last job that a due time added';
 COMMENT ON COLUMN pulse.schedules.last_job_state IS
-  'waiting, running, or how that job ended; completed also for a job that is not kept';
+  'waiting, running, or how the last job ended; completed also for a job that is not kept';
 COMMENT ON COLUMN pulse.schedules.next_due IS 'Next due time; NULL while the schedule is paused';
 COMMENT ON COLUMN pulse.schedules.missed IS
   'Due times without a job, because no session swept in time or because the job was refused';
@@ -194,4 +201,4 @@ COMMENT ON COLUMN pulse.schedules.last_error_at IS 'Due time of the last refused
 COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
 COMMENT ON COLUMN pulse.schedules.ahead IS
   'How far the last due time lies in the future, after the clock was set back; the schedule waits '
-  'for the clock unless resume_schedule starts it from now';
+  'for the clock unless resume_schedule starts the schedule from now';

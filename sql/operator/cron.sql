@@ -1,6 +1,7 @@
--- pg_cron as the clock that calls run_tick(). pg_cron lives in one database, usually not this one,
--- so this function returns text to be run there. A superuser runs that text, so names of databases
--- and roles are quoted in it and occur in none of its comments.
+-- pg_cron as the clock that calls run_tick(). pg_cron lives in one database, usually another
+-- database than pg_pulse, so this function returns text to be run there. A superuser runs the text,
+-- so the function quotes names of databases and roles in the text, and no comment of the text has a
+-- name.
 
 CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
@@ -31,6 +32,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.cron_setup_sql(text, name, interval) IS
   'Returns the SQL to run in pg_cron''s database so that pg_cron calls run_tick() here. schedule: '
-  'five fields as in a crontab. username: the role that ticks; NULL means the one that runs the '
-  'SQL. keep: age after which pg_cron''s records of these runs are deleted; NULL means never. '
-  'Needs pg_cron 1.4 or later. Raises PU004 for a value out of range.';
+  'five fields as in a crontab. username: the role that ticks; NULL means the role that runs the '
+  'SQL. keep: age after which pg_cron''s records of the runs are deleted; NULL means never. Needs '
+  'pg_cron 1.4 or later. Raises PU004 for a value out of range.';

@@ -1,5 +1,6 @@
--- Moving in from Graphile Worker. The functions run with the caller's rights, which must be those
--- of the owner of both: they read and delete rows of tables that another extension did not make.
+-- Moving in from Graphile Worker. The functions run with the caller's rights, and the caller must
+-- have the rights of both owners: the functions read and delete rows of tables that another
+-- extension did not make.
 
 CREATE OR REPLACE FUNCTION pulse_internal.hold_schema(name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_schema';
@@ -19,10 +20,10 @@ COMMENT ON FUNCTION pulse_internal.graphile_columns(text) IS
   'Returns the columns that are read of a table of Graphile Worker.';
 
 -- The owner of the old schema may be the application's role, and the caller a superuser. A planner
--- evaluates functions of constants in expressions of indexes, constraints and statistics; a value
--- of another's type is printed and cast by functions of its owner; a foreign key fires triggers.
--- What Graphile Worker makes itself (row security without policies, generated columns, defaults,
--- identities, triggers of INSERT) runs nothing here.
+-- evaluates functions of constants in expressions of indexes, constraints and statistics; functions
+-- of the owner of a type print and cast a value of the type; a foreign key fires triggers. The
+-- objects that Graphile Worker makes itself (row security without policies, generated columns,
+-- defaults, identities, triggers of INSERT) run no code of another role here.
 CREATE OR REPLACE FUNCTION pulse_internal.foreign_code(relation regclass, columns text[])
   RETURNS text
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -70,8 +71,9 @@ BEGIN ATOMIC
   ) AS f ORDER BY f.turn, f.fault LIMIT 1;
 END;
 COMMENT ON FUNCTION pulse_internal.foreign_code(regclass, text[]) IS
-  'Returns what lets a query of these columns of a relation, or a DELETE of its rows, run code of '
-  'another role; NULL where nothing does. Holds true while its caller locks the relation.';
+  'Returns the object that lets a query of these columns of a relation, or a DELETE of rows, run '
+  'code of another role; NULL where no object does. Holds true while the caller locks the '
+  'relation.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_graphile(home text, name text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -92,14 +94,14 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_graphile(text, text) IS
-  'Raises PU005 where the schema has no such table of Graphile Worker, 42501 where reading it or '
-  'deleting from it would run code that is not the server''s.';
+  'Raises PU005 where the schema has no such table of Graphile Worker, 42501 where reading the '
+  'table or deleting from the table would run code that is not the server''s.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $$
 DECLARE
-  -- In the order in which its producers lock them.
+  -- In the order in which the producers of Graphile Worker lock the tables.
   names text[] := '{_private_tasks,_private_job_queues,_private_jobs,_private_known_crontabs}';
   name text;
   held record;
@@ -108,8 +110,8 @@ BEGIN
   FOREACH name IN ARRAY names LOOP
     PERFORM pulse_internal.check_graphile(home, name);
   END LOOP;
-  -- Neither its workers nor its producers write before this transaction ends, and no role adds a
-  -- trigger, a rule, a policy, an index or a child, or changes a column.
+  -- Neither workers nor producers of Graphile Worker write before this transaction ends, and no
+  -- role adds a trigger, a rule, a policy, an index or a child, or changes a column.
   FOREACH name IN ARRAY names LOOP
     EXECUTE format('LOCK TABLE %I.%I IN EXCLUSIVE MODE', home, name);
   END LOOP;
@@ -130,8 +132,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
   'Locks the tables of Graphile Worker against writes until the transaction ends. Raises PU005 '
-  'where it has none, 42501 where they would run another role''s code, 55006 while its workers '
-  'hold jobs.';
+  'where the schema has no such tables, 42501 where the tables would run another role''s code, '
+  '55006 while workers of Graphile Worker hold jobs.';
 
 -- In the shape of our jobs, with the ids of Graphile Worker.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_jobs(home text) RETURNS SETOF pulse.job
@@ -158,9 +160,9 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_jobs(text) IS
-  'Returns all jobs of Graphile Worker, in the order in which they were added.';
+  'Returns all jobs of Graphile Worker, in the order in which the jobs were added.';
 
--- A failed job keeps its key as a mere note, so that one never stands in the way.
+-- A failed job keeps its key as a mere note, so that a failed job never stands in the way.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_spec(
     job pulse.job, OUT spec pulse.job_spec, OUT fault text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -179,7 +181,8 @@ EXCEPTION WHEN SQLSTATE 'PU004' THEN
   fault := SQLERRM;
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_spec(pulse.job) IS
-  'Returns a job of Graphile Worker as it would be stored here, or why it cannot be.';
+  'Returns a job of Graphile Worker as pg_pulse would store the job, or why pg_pulse cannot store '
+  'the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.take_graphile_job(theirs pulse.job, spec pulse.job_spec)
   RETURNS void
@@ -210,9 +213,10 @@ BEGIN
   PERFORM pulse_internal.note_sweep_due(latest);
 END $$;
 COMMENT ON FUNCTION pulse_internal.take_graphile_job(pulse.job, pulse.job_spec) IS
-  'Stores a job of Graphile Worker that waits, or one that has failed for good.';
+  'Stores a waiting job of Graphile Worker, or a job that has failed for good.';
 
--- The rule of an item stands in the file that its workers read, not in the database.
+-- The rule of an item stands in the file that the workers of Graphile Worker read, not in the
+-- database.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_crontabs(
     home text, OUT items bigint, OUT detail text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -226,7 +230,8 @@ BEGIN
     INTO items, detail;
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_crontabs(text) IS
-  'Returns how many crontab items Graphile Worker knows, and when it last executed each.';
+  'Returns how many crontab items Graphile Worker knows, and when Graphile Worker last executed '
+  'each item.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.delete_graphile_jobs(home text, ids bigint[])
   RETURNS void
@@ -289,8 +294,9 @@ END $$;
 COMMENT ON FUNCTION pulse.import_graphile_worker(text, boolean) IS
   'Moves the jobs of Graphile Worker (0.14 or later) in this schema here: payload, queue, '
   'priority, run_at, attempts, max_attempts, key, flags, last error. Jobs whose attempts are used '
-  'up become failed ones. Returns what was taken and what was left there, and why; dry_run => '
-  'true returns the same and changes nothing. Its producers and workers wait until the '
-  'transaction ends. Needs the rights of the owner of both. Raises PU004 for a dry_run of NULL, '
-  'PU005 where the schema has no such jobs, PU007 outside READ COMMITTED, 42501 where its tables '
-  'would run another role''s code, 55006 while its workers hold jobs or queues.';
+  'up become failed jobs. Returns which jobs the call took and which jobs stay there, and why; '
+  'dry_run => true returns the same and changes nothing. Producers and workers of Graphile Worker '
+  'wait until the transaction ends. Needs the rights of both owners. Raises PU004 for a dry_run '
+  'of NULL, PU005 where the schema has no such jobs, PU007 outside READ COMMITTED, 42501 where '
+  'the tables would run another role''s code, 55006 while workers of Graphile Worker hold jobs or '
+  'queues.';

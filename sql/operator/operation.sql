@@ -1,38 +1,39 @@
--- Operations: what an operator does to many jobs at once. An operation is a row that names the
--- action and the jobs by a filter. Each step is a call, and so a transaction: it looks at the next
--- jobs in order of their ids, and stores how far it came. So a program that dies loses nothing, and
--- any other goes on. operation_step.sql has the actions.
+-- Operations: changes of many jobs at once by an operator. An operation is a row that names the
+-- action and the jobs by a filter. Each step is a call, and so a transaction: the step reads the
+-- next jobs in order of the ids, and stores how far the step came. So a program that dies loses
+-- nothing, and any other program goes on. operation_step.sql has the actions.
 
 COMMENT ON TABLE pulse.operation IS
-  'What operators did to many jobs at once: which, by whom, and how far it came.';
+  'Changes of many jobs at once by operators: which action, by whom, and how far the operation '
+  'came.';
 COMMENT ON COLUMN pulse.operation.id IS 'Id of the operation';
 COMMENT ON COLUMN pulse.operation.action IS
-  'retry, cancel, reschedule, fail or undo; or what note_operation() was told';
-COMMENT ON COLUMN pulse.operation.filter IS 'Which jobs, as start_operation() was told';
+  'retry, cancel, reschedule, fail or undo; or the action that note_operation() was told';
+COMMENT ON COLUMN pulse.operation.filter IS 'Which jobs, as the caller of start_operation() told';
 COMMENT ON COLUMN pulse.operation.arguments IS 'Arguments of the action';
 COMMENT ON COLUMN pulse.operation.actor IS
-  'Name that the caller gave for the person or token behind it; NULL without one';
-COMMENT ON COLUMN pulse.operation.role IS 'Role that started it';
+  'Name that the caller gave for the person or token behind the call; NULL without a name';
+COMMENT ON COLUMN pulse.operation.role IS 'Role that started the operation';
 COMMENT ON COLUMN pulse.operation.state IS
-  'running (steps are left), done, or stopped before its end';
+  'running (steps are left), done, or stopped before the last step';
 COMMENT ON COLUMN pulse.operation.last_id IS
   'Jobs with a higher id were added later, and are left alone';
 COMMENT ON COLUMN pulse.operation.looked_to IS 'The id that the last step looked at last';
-COMMENT ON COLUMN pulse.operation.changed IS 'How many jobs it has changed';
+COMMENT ON COLUMN pulse.operation.changed IS 'How many jobs the operation has changed';
 COMMENT ON COLUMN pulse.operation.skipped IS
-  'How many jobs of the filter it left alone: another transaction held them, another job had their '
-  'key, they had no attempt left, or they had moved since';
-COMMENT ON COLUMN pulse.operation.undoes IS 'The operation that this one takes back';
-COMMENT ON COLUMN pulse.operation.created_at IS 'When it was started';
-COMMENT ON COLUMN pulse.operation.updated_at IS 'When its last step ran';
-COMMENT ON COLUMN pulse.operation.ended_at IS 'When it was done or stopped; NULL before';
+  'How many jobs of the filter the operation left alone: another transaction held the job, '
+  'another job had the key, the job had no attempt left, or the job had moved since';
+COMMENT ON COLUMN pulse.operation.undoes IS 'The operation that this operation takes back';
+COMMENT ON COLUMN pulse.operation.created_at IS 'When the operation was started';
+COMMENT ON COLUMN pulse.operation.updated_at IS 'When the last step of the operation ran';
+COMMENT ON COLUMN pulse.operation.ended_at IS 'When the operation was done or stopped; NULL before';
 COMMENT ON TABLE pulse.operation_job IS 'The jobs that an operation changed, for undo_operation().';
 COMMENT ON COLUMN pulse.operation_job.operation_id IS 'The operation';
 COMMENT ON COLUMN pulse.operation_job.job_id IS 'The job';
 COMMENT ON COLUMN pulse.operation_job.mark IS
-  'How the operation left the job: another mark means that it has moved since';
+  'How the operation left the job: another mark means that the job has moved since';
 COMMENT ON COLUMN pulse.operation_job.before IS
-  'Its row before, without payload, checkpoint and result';
+  'The row of the job before, without payload, checkpoint and result';
 
 CREATE OR REPLACE VIEW pulse.operations AS
   SELECT o.id, o.action, o.actor, o.role, o.state, o.changed, o.skipped, o.undoes,
@@ -41,24 +42,26 @@ CREATE OR REPLACE VIEW pulse.operations AS
            AS subject
     FROM pulse.operation AS o LEFT JOIN pulse.operation AS u ON u.undoes = o.id;
 COMMENT ON VIEW pulse.operations IS
-  'What operators did to many jobs at once. Operators read filter and arguments in '
+  'Changes of many jobs at once by operators. Operators read filter and arguments in '
   'pulse.operation.';
 COMMENT ON COLUMN pulse.operations.id IS 'Id of the operation';
 COMMENT ON COLUMN pulse.operations.action IS
-  'retry, cancel, reschedule, fail or undo; or what note_operation() was told';
+  'retry, cancel, reschedule, fail or undo; or the action that note_operation() was told';
 COMMENT ON COLUMN pulse.operations.actor IS
-  'Name that the caller gave for the person or token behind it; NULL without one';
-COMMENT ON COLUMN pulse.operations.role IS 'Role that started it';
+  'Name that the caller gave for the person or token behind the call; NULL without a name';
+COMMENT ON COLUMN pulse.operations.role IS 'Role that started the operation';
 COMMENT ON COLUMN pulse.operations.state IS 'running (steps are left), done, or stopped';
-COMMENT ON COLUMN pulse.operations.changed IS 'How many jobs it has changed';
-COMMENT ON COLUMN pulse.operations.skipped IS 'How many jobs of the filter it left alone';
-COMMENT ON COLUMN pulse.operations.undoes IS 'The operation that this one takes back';
-COMMENT ON COLUMN pulse.operations.undone_by IS 'The operation that takes this one back';
-COMMENT ON COLUMN pulse.operations.created_at IS 'When it was started';
-COMMENT ON COLUMN pulse.operations.updated_at IS 'When its last step ran';
-COMMENT ON COLUMN pulse.operations.ended_at IS 'When it was done or stopped; NULL before';
+COMMENT ON COLUMN pulse.operations.changed IS 'How many jobs the operation has changed';
+COMMENT ON COLUMN pulse.operations.skipped IS
+  'How many jobs of the filter the operation left alone';
+COMMENT ON COLUMN pulse.operations.undoes IS 'The operation that this operation takes back';
+COMMENT ON COLUMN pulse.operations.undone_by IS 'The operation that takes this operation back';
+COMMENT ON COLUMN pulse.operations.created_at IS 'When the operation was started';
+COMMENT ON COLUMN pulse.operations.updated_at IS 'When the last step of the operation ran';
+COMMENT ON COLUMN pulse.operations.ended_at IS
+  'When the operation was done or stopped; NULL before';
 COMMENT ON COLUMN pulse.operations.subject IS
-  'What was changed, as note_operation() was told; NULL for operations on jobs';
+  'The changed object, as note_operation() was told; NULL for operations on jobs';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
   RETURNS void
@@ -92,7 +95,7 @@ $$;
 COMMENT ON FUNCTION pulse_internal.json_texts(json) IS
   'Returns the elements of an array as texts; of any other value that value.';
 
--- A filter names waiting jobs, or ended ones, by what the action may change.
+-- A filter names waiting jobs, or ended jobs, by the states that the action may change.
 CREATE OR REPLACE FUNCTION pulse_internal.action_states(
     action text, OUT allowed text[], OUT usual text[])
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -108,8 +111,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.action_states(text) IS
-  'Returns the states of jobs that an action may change, and those that it changes where a filter '
-  'names neither states nor ids. Raises PU004 for an unknown action.';
+  'Returns the states of jobs that an action may change, and the states that the action changes '
+  'where a filter names neither states nor ids. Raises PU004 for an unknown action.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
     action text, filter json, moment timestamptz, OUT ids bigint[], OUT states text[],
@@ -165,16 +168,17 @@ EXCEPTION WHEN data_exception THEN
            'durations, others texts.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.read_filter(text, json, timestamptz) IS
-  'Returns the conditions of a filter, its durations counted back from a moment. Raises PU004 for '
-  'what it cannot have.';
+  'Returns the conditions of a filter, with durations counted back from a moment. Raises PU004 '
+  'for a condition that the filter cannot have.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.of_live_jobs(action text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN action <> 'retry';
 COMMENT ON FUNCTION pulse_internal.of_live_jobs(text) IS
-  'Returns whether an action changes live jobs; otherwise ended ones.';
+  'Returns whether an action changes live jobs; otherwise the action changes ended jobs.';
 
--- An error is compared whole and in several forms, so a search by its text is bounded by bytes.
+-- The search compares an error whole and in several forms, so a bound in bytes limits a search by
+-- the text of errors.
 CREATE OR REPLACE FUNCTION pulse_internal.texts_to_read(sizes int[]) RETURNS int
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -185,7 +189,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.texts_to_read(sizes int[]) RETURNS int
 $$;
 COMMENT ON FUNCTION pulse_internal.texts_to_read(int[]) IS
   'Returns how many of the first texts of these sizes have 8 MB together, at least 1; NULL where '
-  'all of them have no more.';
+  'all texts together have no more.';
 
 -- In order of ids, so a job that the action has moved, and that comes back, is met once.
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_filter(
@@ -243,4 +247,4 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.next_of_filter(text, json, timestamptz, bigint, bigint, int,
     int) IS
   'Returns the next jobs of a filter above an id, at most max_rows among the next max_looked, and '
-  'the id that it looked at last; NULL: at all up to last_id.';
+  'the last id that the function read; NULL: the function read all ids up to last_id.';

@@ -19,10 +19,10 @@ BEGIN
   sample_ids := found.job_ids[1 : 20];
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
-  'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
-  'It looks at 110,000 ended jobs at most, or 80,000 live ones; for error at 20,000, with 8 MB of '
-  'errors: is_exact is false where there may be more, and jobs is then what was found among these. '
-  'action and filter: as start_operation() takes them. Raises PU004 and PU005 as that does.';
+  'Returns how many jobs an operation would be about, and the first 20 jobs; changes nothing. The '
+  'function reads 110,000 ended jobs at most, or 80,000 live jobs; for error 20,000, with 8 MB of '
+  'errors: is_exact is false where there may be more, and jobs then counts only the jobs found. '
+  'action and filter: as for start_operation(). Raises PU004 and PU005 as start_operation() does.';
 
 -- Later steps run in other sessions, in which a time may read otherwise.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)
@@ -33,7 +33,7 @@ BEGIN
   PERFORM pulse_internal.check_keys('arguments', arguments, CASE action
     WHEN 'cancel' THEN '{reason}'::text[] WHEN 'fail' THEN '{error}'
     WHEN 'reschedule' THEN '{run_at,priority,attempts,max_attempts}' ELSE '{}' END);
-  -- Without jobs it only checks the values.
+  -- Without jobs the function only checks the values.
   PERFORM pulse.reschedule_jobs(
     '{}', (arguments ->> 'run_at')::timestamptz, (arguments ->> 'priority')::int,
     (arguments ->> 'attempts')::int, (arguments ->> 'max_attempts')::int)
@@ -49,8 +49,8 @@ EXCEPTION WHEN data_exception THEN
     HINT = 'run_at is a time; priority, attempts and max_attempts are numbers.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_arguments(text, json) IS
-  'Returns the arguments of an action with their time in ISO 8601. Raises PU004 for arguments that '
-  'it cannot have.';
+  'Returns the arguments of an action with times in ISO 8601. Raises PU004 for arguments that the '
+  'action cannot have.';
 
 CREATE OR REPLACE FUNCTION pulse.start_operation(
     action text, filter json, arguments json = NULL, actor text = NULL)
@@ -76,14 +76,14 @@ BEGIN
   RETURN started;
 END $$;
 COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
-  'Notes that an operator is about to change many jobs, and returns the operation; run_operation() '
-  'does it. action: retry (failed and quarantined jobs), cancel, reschedule or fail (waiting '
-  'ones). filter: conditions, which a job must meet all: states, task, queue, key, error (a part '
-  'of the last error), ids, older_than and newer_than (by the time of the add). {} means '
-  'every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and '
-  'max_attempts of reschedule. Jobs that are added later are left alone. actor: for the record, '
-  'who is behind the role, at most 128 characters. Raises PU004 for anything else, PU005 for an id '
-  'lost in a failover.';
+  'Notes that an operator is about to change many jobs, and returns the operation; '
+  'run_operation() makes the changes. action: retry (failed and quarantined jobs), cancel, '
+  'reschedule or fail (waiting jobs). filter: conditions, and a job must meet all conditions: '
+  'states, task, queue, key, error (a part of the last error), ids, older_than and newer_than (by '
+  'the time of the add). {} means every job. arguments: reason of cancel, error of fail, run_at, '
+  'priority, attempts and max_attempts of reschedule. Jobs added later are left alone. actor: for '
+  'the record, the person or program behind the role, at most 128 characters. Raises PU004 for '
+  'anything else, PU005 for an id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
   RETURNS pulse.operation
@@ -103,7 +103,7 @@ BEGIN
   RETURN found_operation;
 END $$;
 COMMENT ON FUNCTION pulse_internal.locked_operation(bigint) IS
-  'Locks an operation and returns it. Raises PU005 for an unknown one.';
+  'Locks an operation and returns the operation. Raises PU005 for an unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.step(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
@@ -123,11 +123,11 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.step(pulse.operation, bigint[]) IS
-  'Does what an operation does to these jobs, and returns to how many, and why an undo '
+  'Applies the action of an operation to these jobs, and returns to how many, and why an undo '
   'leaves jobs alone.';
 
--- One job that no change can have would keep the operation in running for ever. An undo has put its
--- jobs in order; an action takes parents first.
+-- A single job that no change can have would keep the operation in running for ever. An undo has
+-- put the jobs in order; an action takes parents first.
 CREATE OR REPLACE FUNCTION pulse_internal.step_apart(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -159,8 +159,8 @@ BEGIN
     errors, format('Operation %s counts them as skipped.', o.id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_apart(pulse.operation, bigint[]) IS
-  'Does the same to each job in a savepoint of its own, and steps over those for which it raises '
-  'an error.';
+  'Applies the action to each job in a savepoint of its own, and steps over the jobs for which '
+  'the action raises an error.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.step_over_refused(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
@@ -217,11 +217,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.run_operation(bigint, int) IS
   'Makes the next step of an operation, with at most max_jobs jobs (1 to 10000) among the next '
-  '20,000, and returns the operation: call it, each time in a transaction of its own, while its '
-  'state is running. A call that fails or whose client dies changes nothing, and the next goes on '
-  'from the step before. A step waits for no job and no key; jobs that it leaves alone count as '
-  'skipped, those whose change raises an error (of a trigger) among them. Raises PU004 for '
-  'max_jobs out of range, PU005 for an unknown operation, PU007 outside READ COMMITTED.';
+  '20,000, and returns the operation: repeat the call, each time in a transaction of its own, '
+  'while the state is running. A call that fails or whose client dies changes nothing, and the '
+  'next call goes on from the step before. A step waits for no job and no key; jobs that the step '
+  'leaves alone count as skipped, jobs whose change raises an error (of a trigger) included. '
+  'Raises PU004 for max_jobs out of range, PU005 for an unknown operation, PU007 outside READ '
+  'COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_operation(operation_id bigint) RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -237,8 +238,8 @@ BEGIN
   RETURN o;
 END $$;
 COMMENT ON FUNCTION pulse.stop_operation(bigint) IS
-  'Ends an operation before its last step, and returns it; what its steps have done stays. One '
-  'that has ended is returned as it is. Raises PU005 for an unknown operation.';
+  'Ends an operation before the last step, and returns the operation; changes of earlier steps '
+  'stay. An ended operation is returned unchanged. Raises PU005 for an unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse.undo_operation(operation_id bigint, actor text = NULL)
   RETURNS pulse.operation
@@ -268,12 +269,13 @@ BEGIN
   RETURN undo;
 END $$;
 COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
-  'Starts an operation that takes another one back, which is stopped if it still runs, and returns '
-  'it; run_operation() does it. Jobs that have moved since, because they ran, ended or were '
-  'changed, are left alone and count as skipped, as do jobs that cannot come back: '
-  'skipped_because counts the reasons, and pulse.operation_job.undo has that of each job. A second '
-  'call returns the same undo. Raises PU004 for an undo and for what note_operation() noted, PU005 '
-  'for an unknown operation.';
+  'Starts an operation that takes another operation back, and returns the new operation; '
+  'run_operation() makes the changes. The call stops the other operation if the other operation '
+  'still runs. Jobs that have moved since, because the jobs ran, ended or were changed, are left '
+  'alone and count as skipped, as do jobs that cannot come back: skipped_because counts the '
+  'reasons, and pulse.operation_job.undo has the reason of each job. A second call returns the '
+  'same undo. Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an '
+  'unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse.note_operation(
     action text, subject json, actor text = NULL) RETURNS bigint
@@ -302,7 +304,7 @@ BEGIN
   RETURN noted;
 END $$;
 COMMENT ON FUNCTION pulse.note_operation(text, json, text) IS
-  'Puts on record, among the operations, that an operator has changed something else than jobs, in '
-  'the transaction that changes it, and returns the id. action: what was done, as "pause queue", '
-  'at most 64 characters. subject: an object that names to what, at most 4096 bytes. actor: as '
-  'start_operation() takes it. Raises PU004 for anything else.';
+  'Puts on record, among the operations, that an operator has changed an object other than jobs, '
+  'in the transaction of the change, and returns the id. action: a name of the change, as "pause '
+  'queue", at most 64 characters. subject: an object that names the changed object, at most 4096 '
+  'bytes. actor: as for start_operation(). Raises PU004 for anything else.';

@@ -1,14 +1,17 @@
--- The steps of operations: what each action does to a job; operation_undo.sql takes it back. A step
--- waits for no row and no key. Lock order: the operation, then rows in order of ids, then job keys.
+-- The steps of operations: the change that each action makes to a job; operation_undo.sql takes the
+-- change back. A step waits for no row and no key. Lock order: the operation, then rows in order of
+-- ids, then job keys.
 
 CREATE OR REPLACE FUNCTION pulse_internal.epoch_us(moment timestamptz) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN pg_catalog.trunc(EXTRACT(epoch FROM moment) * 1000000);
 COMMENT ON FUNCTION pulse_internal.epoch_us(timestamptz) IS
-  'Returns a moment in microseconds since 1970; from 294247 on they need more than 64 bits.';
+  'Returns a moment in microseconds since 1970; from 294247 on the number needs more than 64 '
+  'bits.';
 
--- A claim, a retry, a reschedule and a snooze each change the mark; a release of a job that was
--- never started does not. A body that the server parsed would keep owners from adding columns.
+-- A claim, a retry, a reschedule and a snooze each change the mark; a release of a job that never
+-- started leaves the mark unchanged. A body that the server parsed would keep owners from adding
+-- columns.
 CREATE OR REPLACE FUNCTION pulse_internal.live_mark(job pulse.job) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT pg_catalog.concat_ws('/', job.revision, job.attempts, job.crashes,
@@ -16,7 +19,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.live_mark(job pulse.job) RETURNS text
            pulse_internal.epoch_us(job.cancel_requested_at));
 $$;
 COMMENT ON FUNCTION pulse_internal.live_mark(pulse.job) IS
-  'Returns a text that is another once a live job has run or was changed.';
+  'Returns a text that differs once a live job has run or was changed.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_mark(job pulse.finished_job) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -24,10 +27,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.ended_mark(job pulse.finished_job) RET
            pulse_internal.epoch_us(job.finished_at));
 $$;
 COMMENT ON FUNCTION pulse_internal.ended_mark(pulse.finished_job) IS
-  'Returns a text that is another once an ended job has ended again.';
+  'Returns a text that differs once an ended job has ended again.';
 
--- The documents go before the row becomes JSON, because no function reads what they may hold, such
--- as \u0000.
+-- The documents go before the row becomes JSON, because no function reads some contents of
+-- documents, as \u0000.
 CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job pulse.job) RETURNS json
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -37,7 +40,7 @@ BEGIN
   RETURN json_strip_nulls(row_to_json(job));
 END $$;
 COMMENT ON FUNCTION pulse_internal.without_documents(pulse.job) IS
-  'Returns a row of a job without its documents, which stay with the job.';
+  'Returns a row of a job without the documents, which stay with the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job pulse.finished_job) RETURNS json
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -49,10 +52,10 @@ BEGIN
   RETURN json_strip_nulls(row_to_json(job));
 END $$;
 COMMENT ON FUNCTION pulse_internal.without_documents(pulse.finished_job) IS
-  'Returns a row of a job without its documents, which stay with the job.';
+  'Returns a row of a job without the documents, which stay with the job.';
 
--- The rows of pulse.dependency go with an end, and with a retry of a job that was cancelled because
--- of a parent.
+-- The rows of pulse.dependency go with an end, and with a retry of a job cancelled because of a
+-- parent.
 CREATE OR REPLACE FUNCTION pulse_internal.noted_waits(job_id bigint) RETURNS jsonb
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -66,8 +69,8 @@ BEGIN
                        AND pulse_internal.ended_otherwise(e.record)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.noted_waits(bigint) IS
-  'Returns for which jobs a job waits, and which of them have ended otherwise than by completing, '
-  'as an operation notes them.';
+  'Returns for which parents a job waits, and which parents have ended otherwise than by '
+  'completing, as an operation notes parents.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
     operation_id bigint, job_id bigint, mark text, before json)
@@ -77,11 +80,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_change(
   VALUES (operation_id, job_id, mark, before);
 $$;
 COMMENT ON FUNCTION pulse_internal.note_change(bigint, bigint, text, json) IS
-  'Notes how an operation left a job, and how the job was before, without its documents.';
+  'Notes how an operation left a job, and how the job was before, without the documents.';
 
 -- --- the actions --------------------------------------------------------------------------------
 
--- One after the other, because a job that goes live takes its key, and children with it.
+-- The jobs come one after the other, because a job that goes live takes its key, and children with
+-- the job.
 CREATE OR REPLACE FUNCTION pulse_internal.step_retry(o pulse.operation, job_ids bigint[])
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

@@ -1,12 +1,12 @@
--- The steps of an undo: each job of an operation comes back as it was, with what the action changed
--- beside it, or the step leaves the job alone and notes why. docs/operations.md has the table of
--- what comes back.
+-- The steps of an undo: each job of an operation comes back as the job was, with the other rows
+-- that the action changed, or the step leaves the job alone and notes why. docs/operations.md has
+-- the table of the values that come back.
 
 COMMENT ON COLUMN pulse.operation_job.undo IS
-  'What the undo did with the job: done, or why it left the job alone; NULL before';
+  'done, or why the undo left the job alone; NULL before the undo';
 COMMENT ON COLUMN pulse.operation.skipped_because IS
-  'How many jobs were left alone, by reason: of an undo all of them, of an action those whose '
-  'change raises an error; NULL without any';
+  'How many jobs were left alone, by reason: of an undo all such jobs, of an action the jobs '
+  'whose change raises an error; NULL without any';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
     o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
@@ -19,7 +19,7 @@ BEGIN
   looked_to := job_ids[max_rows];
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
-  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last of them.';
+  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.noted_ids(before json, member text) RETURNS bigint[]
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -56,11 +56,11 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.with_parents(bigint, bigint[]) IS
-  'Returns these jobs of an operation, and those of it for which they waited and which no step of '
-  'its undo has met.';
+  'Returns these jobs of an operation, and the jobs of the operation for which they waited and '
+  'which no step of the undo has met.';
 
--- A job is judged by what its parents have become, so each parent comes back before the job. The
--- ids do not tell the order: a keyed add may let a job wait for a younger one.
+-- The undo judges a job by the states of the parents, so each parent comes back before the job. The
+-- ids do not tell the order: a keyed add may let a job wait for a younger job.
 CREATE OR REPLACE FUNCTION pulse_internal.parents_first(operation_id bigint, job_ids bigint[])
   RETURNS bigint[]
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -92,8 +92,8 @@ EXCEPTION WHEN SQLSTATE 'PU004' THEN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_first(bigint, bigint[]) IS
-  'Returns the jobs of with_parents() in an order in which each comes after those for which it '
-  'waited.';
+  'Returns the jobs of with_parents() in an order in which each job comes after the parents for '
+  'which the job waited.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_on_record(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -106,8 +106,9 @@ COMMENT ON FUNCTION pulse_internal.is_on_record(bigint) IS
 
 -- --- retry --------------------------------------------------------------------------------------
 
--- The record of the parent is held against a retry of it, as where a settling cancels. A parent
--- that was live before the operation has not moved: a retry of that parent had left the job alone.
+-- The function locks the record of the parent against a retry of the parent, as a resolution that
+-- cancels the job does. A parent that was live before the operation has not moved: a retry of that
+-- parent had left the job alone.
 CREATE OR REPLACE FUNCTION pulse_internal.why_not_cancelled(
     ended pulse.finished_job, parents bigint[], were_live bigint[])
   RETURNS text
@@ -133,10 +134,12 @@ BEGIN
     ELSE 'what it waited for is not on record' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.why_not_cancelled(pulse.finished_job, bigint[], bigint[]) IS
-  'Returns why a job that was cancelled because of one of these parents would not be cancelled '
-  'now; NULL where it would. were_live: the parents that were live before the operation.';
+  'Returns why a job that was cancelled because of a parent among these would not be cancelled '
+  'now; NULL where the job would be cancelled. were_live: the parents that were live before the '
+  'operation.';
 
--- The jobs that wait for it are judged again: those that it brought back end because of it.
+-- The jobs that wait for the retried job are judged again: jobs that the retry brought back end
+-- because of the job.
 CREATE OR REPLACE FUNCTION pulse_internal.undo_retry(change pulse.operation_job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -172,12 +175,13 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_retry(pulse.operation_job) IS
-  'Ends a retried job as it had ended before, and returns NULL; or why it leaves the job alone.';
+  'Ends a retried job as the job had ended before, and returns NULL; or why the undo leaves the '
+  'job alone.';
 
 -- --- cancel and fail ----------------------------------------------------------------------------
 
 -- A job without a record counts as completed. A record of another end may have been deleted by age
--- since the operation, where that is longer ago than failed jobs are kept.
+-- since the operation, where the operation is longer ago than failed jobs are kept.
 CREATE OR REPLACE FUNCTION pulse_internal.has_lost_record(
     change pulse.operation_job, parents bigint[])
   RETURNS boolean
@@ -216,10 +220,11 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.why_not_back(pulse.operation_job, pulse.finished_job, bigint[]) IS
-  'Returns why a job that an operation ended cannot come back; NULL where it can, and is locked.';
+  'Returns why a job that an operation ended cannot come back; NULL where the job can, and is '
+  'locked.';
 
--- The jobs that were cancelled because of it come back, too. left_after: how many of them do not,
--- because another job has their key.
+-- The jobs cancelled because of the ended job come back, too. left_after: how many jobs do not come
+-- back, because another job has the key.
 CREATE OR REPLACE FUNCTION pulse_internal.undo_end(
     change pulse.operation_job, OUT reason text, OUT left_after int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -239,7 +244,7 @@ BEGIN
   PERFORM pulse_internal.restore_job(
     ended, coalesce(pulse_internal.live_parent(ended.id), parents[cardinality(parents)]),
     change.before);
-  -- Its end has paused its strict queue.
+  -- The end of the job has paused the job's strict queue.
   DELETE FROM pulse.queue_pause AS p
    WHERE p.queue_name = ended.queue_name AND p.job_id = ended.id
      AND p.created_at >= ended.finished_at;
@@ -247,7 +252,8 @@ BEGIN
   left_after := pulse_internal.requeue_children(ended.id, ended.finished_at);
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_end(pulse.operation_job) IS
-  'Lets a job that an operation ended wait as before; or returns why it leaves the job alone.';
+  'Lets a job that an operation ended wait as before; or returns why the undo leaves the job '
+  'alone.';
 
 -- --- all actions --------------------------------------------------------------------------------
 
@@ -275,8 +281,8 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_change(pulse.operation_job) IS
-  'Gives a job that is still live its values before an operation, and returns NULL; or why it '
-  'leaves the job alone.';
+  'Gives a job that is still live the values from before an operation, and returns NULL; or why '
+  'the undo leaves the job alone.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.undo_action(
     action text, change pulse.operation_job, OUT reason text, OUT left_after int)
@@ -294,7 +300,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_action(text, pulse.operation_job) IS
-  'Takes back what an action did to a job, or returns why not; left_after: as undo_end.';
+  'Takes back the change of a job by an action, or returns why not; left_after: as undo_end.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.step_undo(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
@@ -323,8 +329,8 @@ BEGIN
   reasons := array_remove(reasons, NULL);
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_undo(pulse.operation, bigint[]) IS
-  'Takes back what an operation did to these jobs, and returns to how many, and why each of the '
-  'others is left alone.';
+  'Takes back the changes of these jobs by an operation, and returns of how many, and why each '
+  'other job is left alone.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted_reasons(counts json, reasons text[])
   RETURNS json
@@ -337,4 +343,4 @@ CREATE OR REPLACE FUNCTION pulse_internal.counted_reasons(counts json, reasons t
            GROUP BY r.reason ORDER BY r.reason) AS c;
 $$;
 COMMENT ON FUNCTION pulse_internal.counted_reasons(json, text[]) IS
-  'Adds reasons to those that are counted; NULL for none at all.';
+  'Adds reasons to the counted reasons; NULL without any reason.';

@@ -1,7 +1,7 @@
 -- Retention: rows past their age are deleted, oldest first, in bounded steps. Each kind of row has
--- an index in order of age, so a step reads only the rows that it deletes; locked rows are skipped.
--- The plans are pinned, because fresh statistics of a table that was just emptied or filled would
--- make the planner read all of it.
+-- an index in order of age, so a step reads only the rows that the step deletes; a step skips
+-- locked rows. The plans are pinned, because fresh statistics of a table that was just emptied or
+-- filled would make the planner read the whole table.
 
 CREATE OR REPLACE FUNCTION pulse_internal.retention(keep_us bigint) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -9,7 +9,7 @@ BEGIN
   RETURN CASE WHEN keep_us >= 0 THEN pulse.now() - pulse_internal.interval(keep_us) END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.retention(bigint) IS
-  'Returns the time before which rows are past their retention; NULL: keep them for ever.';
+  'Returns the time before which rows are past their retention; NULL: keep the rows for ever.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.prune_attempts(before timestamptz, max_count int)
   RETURNS int
@@ -29,8 +29,9 @@ $$;
 COMMENT ON FUNCTION pulse_internal.prune_attempts(timestamptz, int) IS
   'Deletes at most max_count attempts that ended before this time; returns how many.';
 
--- A child that was added between the first look and the lock is seen by the second one: its add
--- locks the record too. The dependencies of a job that was cancelled go with its record.
+-- The second reading, after the lock, sees a child that a session added between the first reading
+-- and the lock: the add locks the record too. The dependencies of a cancelled job go with the job's
+-- record.
 CREATE OR REPLACE FUNCTION pulse_internal.delete_records(places tid[]) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -50,7 +51,7 @@ BEGIN
   RETURN deleted;
 END $$;
 COMMENT ON FUNCTION pulse_internal.delete_records(tid[]) IS
-  'Deletes those of these locked records for which no job waits, and returns how many.';
+  'Deletes the locked records for which no job waits, and returns how many.';
 
 -- Jobs that did not complete have one age for all tasks.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_count int)
@@ -68,9 +69,9 @@ COMMENT ON FUNCTION pulse_internal.prune_failed(timestamptz, int) IS
   'Deletes at most max_count jobs that ended before this time and did not complete; '
   'returns how many.';
 
--- Completed jobs have a retention per task, so each task is pruned by itself. In one order of age,
--- the jobs that one task keeps long would stand before older ones of another task. A skip scan
--- finds the tasks, one step of the index for each.
+-- Completed jobs have a retention per task, so the function prunes each task apart. In one order of
+-- age, the jobs that one task keeps long would stand before older jobs of another task. A skip scan
+-- finds the tasks, one step of the index for each task.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_completed(max_count int) RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -101,8 +102,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_completed(max_count int) RETURNS
      LIMIT max_count));
 $$;
 COMMENT ON FUNCTION pulse_internal.prune_completed(int) IS
-  'Deletes at most max_count completed jobs past keep_completed, their task''s if it has one; '
-  'returns how many.';
+  'Deletes at most max_count completed jobs past keep_completed, of the task if the task has a '
+  'value; returns how many.';
 
 -- A lost worker's heartbeat row stays for a day (see sweep), so that the worker reads its status.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_workers(before timestamptz, max_count int)
@@ -150,7 +151,8 @@ COMMENT ON FUNCTION pulse_internal.prune_flows(timestamptz, int) IS
   'Deletes at most max_count flows that were added before this time and have no live job; returns '
   'how many.';
 
--- An operation goes after its jobs, so that a step never deletes more than its share.
+-- An operation goes after the operation's jobs, so that a step never deletes more than max_count
+-- rows.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_operations(before timestamptz, max_count int)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -180,8 +182,8 @@ COMMENT ON FUNCTION pulse_internal.prune_operations(timestamptz, int) IS
   'Deletes at most max_count rows of operations that made their last step before this time; '
   'returns how many.';
 
--- A level with all its tokens and no open job is as one without a row. The lock of the level keeps
--- promotions from changing that meanwhile.
+-- A level with all tokens and no open job equals a level without a row. The lock of the level keeps
+-- promotions from changing the level meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_rates(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -200,8 +202,8 @@ BEGIN
   RETURN pruned;
 END $$;
 COMMENT ON FUNCTION pulse_internal.prune_rates(int) IS
-  'Deletes what is stored of levels that have all their tokens, of at most max_count and at most a '
-  'hundred; returns of how many.';
+  'Deletes the stored tokens of levels that have all tokens, of at most max_count and at most a '
+  'hundred levels; returns of how many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.prune_idempotency_keys(
     before timestamptz, max_count int)
@@ -261,7 +263,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.prune_all(int) IS
   'Deletes at most max_count rows past their retention and returns how many.';
 
--- An error would keep tick() from its sweep, and the background worker from its next ones.
+-- An error would keep tick() from its sweep, and the background worker from the next prunings.
 CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -281,4 +283,5 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
 END $$;
 COMMENT ON FUNCTION pulse_internal.prune(int) IS
   'Deletes at most max_count rows past their retention and returns how many; max_count means that '
-  'more may remain. An error is a warning. It deletes nothing where a table is locked.';
+  'more may remain. An error becomes a warning. The function deletes nothing where a table is '
+  'locked.';

@@ -1,5 +1,6 @@
--- Jobs that an operator runs once more: a finished job goes live again, a running one is taken from
--- its worker. The lock of a job key is tried, and given back once the job is live.
+-- Jobs that an operator runs once more: a finished job goes live again, and an operator takes a
+-- running job from its worker. The functions try the lock of a job key, and give the lock back once
+-- the job is live.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -20,14 +21,14 @@ COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
   'the session has the lock of the key, which restore_job gives back. Never waits.';
 
 COMMENT ON COLUMN pulse.finished_job.start_by IS
-  'The first claim had to come by then; NULL for a job that was claimed';
+  'The time by which the first claim had to come; NULL for a job that was claimed';
 COMMENT ON COLUMN pulse.finished_job.keeps_result IS
-  'True when another job of its flow waited for it; else NULL';
+  'True when another job of the same flow waited for the job; else NULL';
 COMMENT ON COLUMN pulse.finished_job.before_end IS
-  'Of a job that was cancelled because of a parent, values of its live row that no other column '
-  'here has, as last_error; NULL without any';
+  'Of a job cancelled because of a parent, values of the live row that no other column here has, '
+  'as last_error; NULL without any';
 
--- The jobs that a parent takes with it come back with their parent, as they were.
+-- The jobs that a parent takes along come back with the parent, as the jobs were.
 CREATE OR REPLACE FUNCTION pulse_internal.left_behind(job pulse.job) RETURNS json
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -37,8 +38,8 @@ BEGIN
     'last_activity_at', job.last_activity_at))::text, '{}')::json;
 END $$;
 COMMENT ON FUNCTION pulse_internal.left_behind(pulse.job) IS
-  'Returns what the record of a job that is cancelled because of a parent has no column for; NULL '
-  'for nothing.';
+  'Returns the values for which the record of a job cancelled because of a parent has no column; '
+  'NULL for no value.';
 
 -- A higher revision says that the attempts may have started again. The place that a job kept in a
 -- strict queue (turn 1) ended with the job: another may have begun since.
@@ -79,12 +80,13 @@ BEGIN
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint, json) IS
-  'Moves a finished job, whose key is_key_free has locked, back to the live ones, with these '
-  'values; it waits on this parent. before: its live row as it was, where the end is taken back; '
-  'NULL where it is to run again.';
+  'Moves a finished job, whose key is_key_free has locked, back to the live jobs, with these '
+  'values; the job waits on this parent. before: the live row as the row was, where the end is '
+  'taken back; NULL where the job is to run again.';
 
--- Of two calls that revive one parent each, each sees the other's as failed. So each first locks
--- what was cancelled because of its own: the later one waits, or leaves its parent alone.
+-- Of two calls that revive one parent each, each call sees the parent of the other call as failed.
+-- So each call first locks the jobs cancelled because of its own parent: the later call waits, or
+-- leaves its parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_cancelled(parent_id bigint, waits boolean = false)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -112,10 +114,10 @@ BEGIN
   RETURN locked = (SELECT count(*) FROM pulse.finished_job AS f WHERE f.id = ANY (ids));
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
-  'Locks the kept jobs that were cancelled because of this parent, and those after them. Returns '
-  'false where another transaction holds one of them, unless it waits.';
+  'Locks the kept jobs that were cancelled because of this parent, and the jobs after them. '
+  'Without waits returns false where another transaction holds one of the jobs.';
 
--- Who adds a job after an ended one holds the record of that one.
+-- A session that adds a job after an ended job holds the record of the ended job.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_ended_job(job_id bigint) RETURNS pulse.finished_job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -141,13 +143,14 @@ BEGIN
   RETURN ended;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_ended_job(bigint) IS
-  'Locks for an operator the record of a job that has ended, and those of jobs that were cancelled '
-  'because of it; returns it, or NULL where there is none. Raises 55P03 where another transaction '
-  'holds one of them for more than a second.';
+  'Locks for an operator the record of an ended job, and the records of jobs cancelled because of '
+  'the job; returns the record, or NULL without a record. Raises 55P03 where another transaction '
+  'holds a record for more than a second.';
 
--- Jobs that were cancelled because of a parent wait again once none of their parents has failed; or
--- as they had waited, with a parent whose end is taken back, if they have ended since that end. A
--- row that stays says because of whom: a transaction whose snapshot is older fails at the change.
+-- Jobs cancelled because of a parent wait again once no parent of the job has failed. Where an undo
+-- takes back the end of a parent, the jobs that ended since that end wait again as they had waited,
+-- with the parent. A row that stays says because of which parent: a transaction whose snapshot is
+-- older fails at the change.
 CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(
     parent_id bigint, since timestamptz = '-infinity')
   RETURNS int
@@ -193,9 +196,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.requeue_children(bigint, timestamptz) IS
   'Lets the locked jobs wait again that were cancelled because this parent, which is live again, '
-  'had failed, and those after them, as they were. since: those alone that have ended since then, '
-  'whatever their other parents did. A notice lists the jobs whose key another job has; returns '
-  'how many.';
+  'had failed, and the jobs after them, as they were. since: only jobs that have ended since '
+  'then, whatever the state of their other parents. A notice lists the jobs whose key another job '
+  'has; returns how many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -218,8 +221,9 @@ BEGIN
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
-  'Makes a locked finished job, whose key is locked and free, live again with these values, but '
-  'for a start_by that has passed. The jobs that were cancelled because of it are locked too.';
+  'Makes a locked finished job, whose key is locked and free, live again with these values, '
+  'without a start_by in the past. The caller has locked the jobs cancelled because of the job, '
+  'too.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_completed(job_id bigint) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -254,7 +258,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_retry(pulse.finished_job) IS
-  'Raises PU010 for a job that must not run again; else the session has the lock of its key.';
+  'Raises PU010 for a job that must not run again; else the session has the lock of the job''s '
+  'key.';
 
 CREATE OR REPLACE FUNCTION pulse.retry_job(job_id bigint) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -264,7 +269,7 @@ DECLARE
   live pulse.job;
 BEGIN
   LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
-  -- This may wait, which no session does that has the lock of a key.
+  -- The call may wait, and no session waits that has the lock of a key.
   ended := pulse_internal.lock_ended_job(retry_job.job_id);
   IF ended.id IS NULL THEN
     SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
@@ -284,12 +289,12 @@ BEGIN
   RETURN pulse_internal.revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
-  'Makes a job that ended without completing live again, due at once, with its id, its '
-  'checkpoint and all its attempts, and returns it; a start_by that has passed is taken away. A '
-  'job that is still live is returned as it is, with a notice. Raises PU005 for an unknown job, '
-  'PU010 for a completed one, while another live job has its key, and while a transaction in '
-  'progress adds or removes a job under its key, 55P03 where another transaction, as one that '
-  'adds a job after it, holds its record for more than a second.';
+  'Makes a job that ended without completing live again, due at once, with its id, its checkpoint '
+  'and all attempts, and returns the job; a start_by in the past is taken away. A job that is '
+  'still live is returned unchanged, with a notice. Raises PU005 for an unknown job, PU010 for a '
+  'completed job, while another live job has the key, and while a transaction in progress adds or '
+  'removes a job under the key, 55P03 where another transaction, as a transaction that adds a job '
+  'after this job, holds the record for more than a second.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -315,7 +320,7 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse.requeue_job(bigint, text) IS
-  'Takes a running job from its worker, whose token is void from then on. The attempt is consumed '
-  'and no crash is counted; the job is ready again at once, or failed after its last attempt. '
-  'Returns false for a job that does not run. Raises PU005 for an unknown job, 55P03 where another '
-  'transaction holds the job for more than a second.';
+  'Takes a running job from its worker, whose token is void from then on. The call consumes the '
+  'attempt and counts no crash; the job is ready again at once, or failed after the last attempt. '
+  'Returns false for a job that does not run. Raises PU005 for an unknown job, 55P03 where '
+  'another transaction holds the job for more than a second.';

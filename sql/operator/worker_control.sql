@@ -1,5 +1,6 @@
--- What operators ask of workers: to drain, to stop, or to be lost (force_unlock_workers). The
--- request is the status in the heartbeat row, so the next heartbeat and every later claim read it.
+-- Requests of operators to workers: to drain, to stop, or to be lost (force_unlock_workers). The
+-- request is the status in the heartbeat row, so the next heartbeat and every later claim read the
+-- request.
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_worker(worker_id bigint, wanted text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -8,7 +9,7 @@ DECLARE
   status text;
 BEGIN
   UPDATE pulse.heartbeat AS h
-     -- A worker that was asked to stop is not asked to drain.
+     -- A worker that an operator has asked to stop gets no request to drain.
      SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE order_worker.wanted END
    WHERE h.worker_id = order_worker.worker_id AND h.verdict NOT IN ('lost', 'stopped')
   RETURNING h.verdict INTO status;
@@ -26,7 +27,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.order_worker(bigint, text) IS
   'Stores a request (draining or stopping) in a worker''s status unless the worker has ended, and '
-  'returns its status.';
+  'returns the worker''s status.';
 
 CREATE OR REPLACE FUNCTION pulse.drain_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -36,10 +37,10 @@ BEGIN
   RETURN pulse_internal.order_worker(drain_worker.worker_id, 'draining');
 END $$;
 COMMENT ON FUNCTION pulse.drain_worker(bigint) IS
-  'Asks a worker to drain: it gets no more jobs, finishes those that it has, without a limit, and '
-  'leaves. Returns draining, stopping (asked before), or lost or stopped when it has ended. Call '
-  'it outside a transaction block, which would hold up the worker''s heartbeats. Raises PU002 for '
-  'an unknown worker.';
+  'Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a limit, and '
+  'leaves. Returns draining, stopping (asked before), or lost or stopped when the worker has '
+  'ended. Make the call outside a transaction block, which would hold up the worker''s '
+  'heartbeats. Raises PU002 for an unknown worker.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -49,10 +50,10 @@ BEGIN
   RETURN pulse_internal.order_worker(stop_worker.worker_id, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
-  'Asks a worker to stop: it gets no more jobs, finishes those that it has within its own grace '
-  'period, and leaves. Returns stopping, or lost or stopped when it has ended. Call it outside a '
-  'transaction block, which would hold up the worker''s heartbeats. Raises PU002 for an unknown '
-  'worker.';
+  'Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own grace '
+  'period, and leaves. Returns stopping, or lost or stopped when the worker has ended. Make the '
+  'call outside a transaction block, which would hold up the worker''s heartbeats. Raises PU002 '
+  'for an unknown worker.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_workers(worker_names text[], wanted text)
   RETURNS int
@@ -81,7 +82,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.order_workers(text[], text) IS
   'Stores a request (draining or stopping) for all living workers of these names, and returns how '
-  'many they are.';
+  'many workers.';
 
 CREATE OR REPLACE FUNCTION pulse.drain_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -92,7 +93,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.drain_workers(text[]) IS
   'Asks every living worker of these names to drain, as drain_worker does, and returns how many '
-  'they are. A notice lists the names that no living worker has; NULL names none.';
+  'workers. A notice lists the names that no living worker has; NULL names no worker.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -102,8 +103,8 @@ BEGIN
   RETURN pulse_internal.order_workers(stop_workers.worker_names, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
-  'Asks every living worker of these names to stop, as stop_worker does, and returns how many they '
-  'are. A notice lists the names that no living worker has; NULL names none.';
+  'Asks every living worker of these names to stop, as stop_worker does, and returns how many '
+  'workers. A notice lists the names that no living worker has; NULL names no worker.';
 
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -137,7 +138,7 @@ BEGIN
   RETURN total;
 END $$;
 COMMENT ON FUNCTION pulse.force_unlock_workers(text[]) IS
-  'Declares every worker of these names lost, living ones too, recovers their jobs and returns '
-  'how many. The attempts are consumed and no crash is counted; the jobs are ready again at once, '
-  'or failed after their last attempt. A worker with a claim in progress is left alone, with a '
-  'warning; NULL names none. Raises PU007 outside READ COMMITTED.';
+  'Declares every worker of these names lost, living workers too, recovers their jobs and returns '
+  'how many. The call consumes the attempts and counts no crash; the jobs are ready again at '
+  'once, or failed after the last attempt. The call leaves a worker with a claim in progress '
+  'alone, with a warning; NULL names no worker. Raises PU007 outside READ COMMITTED.';

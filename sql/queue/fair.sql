@@ -1,18 +1,18 @@
--- Fair levels: extension/queue/fair_turn.cpp gives turns to their members. A job that no worker
--- claims would keep its place for ever, so a sweep lets it wait for its next turn.
+-- Fair levels: extension/queue/fair_turn.cpp gives turns to the members of a level. A job that no
+-- worker claims would keep its place for ever, so a sweep parks the job until the next turn.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_turn_awaited(level text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_turn_awaited';
 COMMENT ON FUNCTION pulse_internal.is_turn_awaited(text) IS
-  'Returns whether queues of a fair level wait for a place that another one has.';
+  'Returns whether queues of a fair level wait for a place that another queue has.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.opened_before() RETURNS xid
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_opened_before';
 COMMENT ON FUNCTION pulse_internal.opened_before() IS
   'Returns the transaction before which open jobs were opened at least a sweep_interval ago, and '
-  'begins the next interval; NULL if the last one is not over.';
+  'begins the next interval; NULL if the last interval is not over.';
 
--- The settings of members hold for each level within that has open jobs.
+-- The settings of members hold for each level with open jobs among the members.
 CREATE OR REPLACE FUNCTION pulse_internal.fair_levels() RETURNS TABLE (level text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -56,5 +56,5 @@ BEGIN
   RETURN parked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.park_unserved() IS
-  'Parks the jobs of fair levels that no worker has claimed for a sweep_interval while others wait '
-  'for their places, and returns how many; they come back at their next turn.';
+  'Parks the jobs of fair levels that no worker has claimed for a sweep_interval while others '
+  'wait for the places, and returns how many; the jobs come back at their next turn.';

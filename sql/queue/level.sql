@@ -4,14 +4,14 @@
 CREATE OR REPLACE FUNCTION pulse_internal.levels_of(queue_name text) RETURNS text[]
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_levels_of';
 COMMENT ON FUNCTION pulse_internal.levels_of(text) IS
-  'Returns the names of the levels of a queue, root first; the last one is the queue itself.';
+  'Returns the names of the levels of a queue, root first; the last name is the queue itself.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_levels(queue_name text, of_members boolean)
   RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_levels';
 COMMENT ON FUNCTION pulse_internal.note_levels(text, boolean) IS
-  'Arranges that after the commit promotions look again at the queues that wait for a level, whose '
-  'settings change; of_members: at all queues, for those of the members of a level do.';
+  'Arranges that after the commit promotions check again the queues that wait for a level, whose '
+  'settings change; of_members: all queues, where the settings of the members of a level change.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unset_at() RETURNS timestamptz
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -30,8 +30,8 @@ BEGIN
   RETURN names[cardinality(names) - 1] || '/*';
 END $$;
 COMMENT ON FUNCTION pulse_internal.members_with(text) IS
-  'Returns the name that stands for this queue among the members of its level: mail/* for mail/x; '
-  'NULL for a queue within no level.';
+  'Returns the name that stands for this queue among the members of the queue''s level: mail/* '
+  'for mail/x; NULL for a queue within no level.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.stored_settings(queue_name text, members text)
   RETURNS pulse.queue
@@ -49,7 +49,8 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.stored_settings(text, text) IS
-  'Returns the settings of a queue, else those of the members of its level; all NULL: it has none.';
+  'Returns the settings of a queue, else the settings of the members of the queue''s level; all '
+  'NULL: the queue has no settings.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_paused(
     queue_name text, members text, was_paused boolean)
@@ -66,8 +67,8 @@ BEGIN
                     WHERE p.queue_name = members AND p.job_id = 0), false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_paused(text, text, boolean) IS
-  'Returns whether a queue or level is paused by an operator: by its name, else by version 0.1.0 '
-  '(was_paused), else with the members of its level.';
+  'Returns whether an operator has paused a queue or level: by name, else by version 0.1.0 '
+  '(was_paused), else with the members of the level.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
   RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz,
@@ -101,8 +102,8 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.level_settings(text) IS
-  'Returns the settings of the levels of a queue, root first, and when they last changed. A member '
-  'of a level without settings of its own has those of the members.';
+  'Returns the settings of the levels of a queue, root first, and when the settings last changed. '
+  'A member of a level without settings of its own has the settings of the members.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.jobs_within(level text, max_jobs bigint = NULL)
   RETURNS TABLE (id bigint, queue_name text, state pulse.job_state, worker_id bigint,
@@ -123,13 +124,15 @@ BEGIN
     LIMIT max_jobs;
 END $$;
 COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
-  'Returns the open and running jobs of a level and of all within it, at most max_jobs.';
+  'Returns the open and running jobs of a level and of all queues within the level, at most '
+  'max_jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_room(
     queue_name text, OUT room bigint, OUT level text, OUT total int, OUT paused boolean,
     OUT concurrency int, OUT is_strict boolean, OUT is_dry boolean, OUT next_token timestamptz)
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_level_room';
 COMMENT ON FUNCTION pulse_internal.level_room(text) IS
-  'Returns how many more jobs the levels of a queue let it open (NULL: no limit), which level has '
-  'the least room, its total, whether a level is paused, how many jobs the queue runs at a time, '
-  'whether it is strict, and whether a rate leaves the least room and when it leaves more.';
+  'Returns how many more jobs the levels of a queue let the queue open (NULL: no limit), which '
+  'level has the fewest places left, the total of that level, whether a level is paused, how many '
+  'jobs the queue runs at a time, whether the queue is strict, and whether a rate leaves the '
+  'fewest places and when the rate leaves more.';

@@ -1,5 +1,6 @@
--- Pauses. A pause is no setting: it is stored apart and changes none. What was said of a queue by
--- its name holds before what was said of the members of its level.
+-- Pauses. A pause is no setting: pg_pulse stores a pause apart from settings, and a pause changes
+-- no setting. A pause or resumption of a queue by name holds before a pause of the members of the
+-- queue's level.
 
 COMMENT ON TABLE pulse.queue_pause IS
   'Queues and levels that were paused or resumed by name, and strict queues that the ends of jobs '
@@ -8,14 +9,17 @@ COMMENT ON COLUMN pulse.queue_pause.queue_name IS
   'Name of the queue or level; mail/* stands for the members of mail';
 COMMENT ON COLUMN pulse.queue_pause.job_id IS
   'The job whose end (failed, quarantined or expired) pauses the queue; 0: an operator has paused '
-  'or resumed it';
-COMMENT ON COLUMN pulse.queue_pause.created_at IS 'Since when it is paused, or was resumed, so';
+  'or resumed the queue';
+COMMENT ON COLUMN pulse.queue_pause.created_at IS 'Since when the queue is paused, or was resumed';
 COMMENT ON COLUMN pulse.queue_pause.paused_by IS
-  'The role that has paused or resumed it; NULL for the end of a job';
-COMMENT ON COLUMN pulse.schedule.paused_at IS 'When it was paused; NULL while it is not';
-COMMENT ON COLUMN pulse.schedule.paused_by IS 'The role that has paused it, or loaded its crontab';
+  'The role that has paused or resumed the queue; NULL for the end of a job';
+COMMENT ON COLUMN pulse.schedule.paused_at IS
+  'When the schedule was paused; NULL while the schedule runs';
+COMMENT ON COLUMN pulse.schedule.paused_by IS
+  'The role that has paused the schedule, or loaded the schedule''s crontab';
 COMMENT ON COLUMN pulse.queue_pause.is_paused IS
-  'False: an operator has resumed it, so a pause of the members of its level does not hold for it';
+  'False: an operator has resumed the queue, so a pause of the members of the level does not hold '
+  'for the queue';
 
 CREATE OR REPLACE FUNCTION pulse_internal.settings_in_force(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -41,8 +45,8 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settings_in_force(text) IS
-  'Returns the settings that hold for a queue, its own or those of the members of its level, under '
-  'its name, and whether an operator has paused it.';
+  'Returns the settings that hold for a queue, of the queue or of the members of the queue''s '
+  'level, under the queue''s name, and whether an operator has paused the queue.';
 
 -- The caller has the queue's lock.
 CREATE OR REPLACE FUNCTION pulse_internal.store_pause(queue_name text, is_paused boolean)
@@ -61,7 +65,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_pause(text, boolean) IS
-  'Notes that an operator has paused a queue or resumed it; that ends pauses by ends of jobs too.';
+  'Notes that an operator has paused or resumed a queue; the note ends pauses by ends of jobs '
+  'too.';
 
 CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -86,10 +91,11 @@ BEGIN
   RETURN pulse.set_queue(pause_queue.queue_name, paused => true);
 END $$;
 COMMENT ON FUNCTION pulse.pause_queue(text) IS
-  'Pauses a queue and all queues within it, and returns the settings that hold for it, which stay: '
-  'once this commits, no worker claims a job of them before resume_queue. The name mail/* stands '
-  'for those direct members of mail that were neither paused nor resumed by name. Running jobs go '
-  'on. A notice says if the queue has neither settings nor jobs. Raises PU004 as set_queue does.';
+  'Pauses a queue and all queues within the queue, and returns the settings that hold for the '
+  'queue, which stay: once the call commits, no worker claims a job of the queues before '
+  'resume_queue. The name mail/* stands for the direct members of mail that no operator paused or '
+  'resumed by name. Running jobs go on. A notice says if the queue has neither settings nor jobs. '
+  'Raises PU004 as set_queue does.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -113,6 +119,6 @@ BEGIN
   RETURN pulse_internal.settings_in_force(resume_queue.queue_name);
 END $$;
 COMMENT ON FUNCTION pulse.resume_queue(text) IS
-  'Ends the pause of a queue, also one that the end of a job began, and returns the settings that '
-  'hold for it, which stay. Raises PU005 for a queue that has no settings of its own and was not '
-  'paused.';
+  'Ends the pause of a queue, also a pause that the end of a job began, and returns the settings '
+  'that hold for the queue, which stay. Raises PU005 for a queue that has no settings of its own '
+  'and was not paused.';

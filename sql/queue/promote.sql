@@ -1,5 +1,6 @@
--- Marks, promotion and wake-ups: what a commit does for waiters, and the only way that a queue's
--- job becomes ready. See extension/queue/promote.cpp and extension/wake/pending_wakes.cpp.
+-- Marks, promotion and wake-ups: the changes that a commit makes for waiting workers and sessions,
+-- and the only way that a queue's job becomes ready. See extension/queue/promote.cpp and
+-- extension/wake/pending_wakes.cpp.
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_job(
     identifier text, queue_name text, run_at timestamptz)
@@ -17,20 +18,20 @@ COMMENT ON FUNCTION pulse_internal.note_queue(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.is_marked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_marked';
 COMMENT ON FUNCTION pulse_internal.is_marked(text) IS
-  'Returns whether a queue is marked, so that the next claim or sweep promotes it.';
+  'Returns whether a queue mark is set, so that the next claim or sweep promotes the queue.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_worker';
 COMMENT ON FUNCTION pulse_internal.note_worker(bigint) IS
-  'Arranges that the commit wakes this worker from its wait.';
+  'Arranges that the commit wakes this worker from a wait.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_all_waiters() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_everybody';
 COMMENT ON FUNCTION pulse_internal.note_all_waiters() IS
   'Arranges that the commit ends every wait, because a wake-up may have gone to a lost worker.';
 
--- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
--- with its old body.
+-- Only functions of 0.1.0 call the function: a heartbeat that waits for an update of the extension
+-- goes on with the old body.
 CREATE OR REPLACE FUNCTION pulse_internal.offer_sweep() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_offer_sweep';
 COMMENT ON FUNCTION pulse_internal.offer_sweep() IS
@@ -54,35 +55,37 @@ COMMENT ON FUNCTION pulse_internal.promote_marked(int) IS
 CREATE OR REPLACE FUNCTION pulse_internal.keep_queue_looks() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_looks';
 COMMENT ON FUNCTION pulse_internal.keep_queue_looks() IS
-  'Keeps what this transaction has seen of queues even if it rolls back.';
+  'Keeps the readings of queues by this transaction even if the transaction rolls back.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.reconcile_queues(
     max_count int = 0, ends timestamptz = 'infinity')
   RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
 COMMENT ON FUNCTION pulse_internal.reconcile_queues(int, timestamptz) IS
-  'Checks max_count queues (0: all) until that time, marks those with a free place and a waiting '
-  'job, and returns how many it marked. The next call goes on where a bounded one ended.';
+  'Checks max_count queues (0: all) until that time, marks the queues with a free place and a '
+  'waiting job, and returns how many queues the call marked. The next call goes on where a '
+  'bounded call ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
 COMMENT ON FUNCTION pulse_internal.lock_queue(text) IS
-  'Takes the queue''s lock until the transaction ends; waits for it.';
+  'Takes the queue''s lock until the transaction ends; waits for the lock.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_level(level text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_level';
 COMMENT ON FUNCTION pulse_internal.try_lock_level(text) IS
-  'Takes the lock of the level until the transaction ends, as a promotion that counts its jobs '
-  'does; false if another transaction holds it.';
+  'Takes the lock of the level until the transaction ends, as a promotion that counts the '
+  'level''s jobs does; false if another transaction holds the lock.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_queue_locked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
 COMMENT ON FUNCTION pulse_internal.is_queue_locked(text) IS
-  'Returns whether another transaction holds the queue''s lock, as a promotion does until it ends.';
+  'Returns whether another transaction holds the queue''s lock, as a promotion does until the '
+  'promotion ends.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.queue_lock(
     queue_name text, OUT level text, OUT holder text)
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_queue_lock';
 COMMENT ON FUNCTION pulse_internal.queue_lock(text) IS
   'Returns which level of a queue, or the queue itself, is locked, and by which transaction, as '
-  'pg_locks.virtualtransaction names it; NULLs where is_queue_locked is false.';
+  'pg_locks.virtualtransaction names the transaction; NULLs where is_queue_locked is false.';

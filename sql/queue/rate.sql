@@ -1,12 +1,14 @@
--- Rates of levels: extension/queue/rate.cpp has their rules.
+-- Rates of levels: extension/queue/rate.cpp has the rules of rates.
 
 COMMENT ON TABLE pulse.queue_rate IS
-  'The tokens of levels with a rate, as the last promotion left them. Dumped.';
+  'The tokens of levels with a rate, as the last promotion left the tokens. Dumped.';
 COMMENT ON COLUMN pulse.queue_rate.queue_name IS 'Name of the queue or level';
 COMMENT ON COLUMN pulse.queue_rate.full_live_us IS
-  'When it has all its tokens again if no job is claimed, in microseconds of the liveness clock';
+  'When the level has all its tokens again if no job is claimed, in microseconds of the liveness '
+  'clock';
 COMMENT ON COLUMN pulse.queue_rate.opened IS
-  'How many of its jobs were open then; those that are no longer so cost a token each';
+  'How many jobs of the level were open at the last promotion; each job no longer open costs a '
+  'token';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_rate(stored pulse.queue) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -34,5 +36,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.tokens_of(
     level text, OUT tokens bigint, OUT open bigint, OUT next_token timestamptz)
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_tokens_of';
 COMMENT ON FUNCTION pulse_internal.tokens_of(text) IS
-  'Returns how many tokens a level has, how many of them its open jobs use, and when it gets the '
-  'next one that it needs (NULL: it is there, or a claim frees it). NULL without a rate.';
+  'Returns how many tokens a level has, how many of the tokens the open jobs use, and when the '
+  'level gets the next token that the level needs (NULL: a token is there, or a claim frees a '
+  'token). NULL without a rate.';

@@ -1,5 +1,5 @@
--- Strict queues: a job that has been claimed keeps its place until it has ended, and the end of a
--- dead one may pause the queue. extension/queue/places.cpp has the order for promotions.
+-- Strict queues: a claimed job keeps its place until the job has ended, and the end of a dead job
+-- may pause the queue. extension/queue/places.cpp has the order for promotions.
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_strict(stored pulse.queue) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -19,7 +19,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_strict(pulse.queue) IS
   'Raises PU004 for settings of a queue that are unknown or contradict each other.';
 
--- The name of the members of a level stands for those without settings of their own.
+-- The name of the members of a level stands for the members without settings of their own.
 CREATE OR REPLACE FUNCTION pulse_internal.end_pauses(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -42,9 +42,9 @@ BEGIN
                   WHERE p.queue_name = is_paused_by_end.queue_name AND p.job_id <> 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_paused_by_end(text) IS
-  'Returns whether the end of a job has paused a queue, if it is strict.';
+  'Returns whether the end of a job has paused a queue, if the queue is strict.';
 
--- Reads no other table than that of settings: sweeps have locked it when they ask.
+-- Reads the table of settings alone: sweeps have locked the table when they ask.
 CREATE OR REPLACE FUNCTION pulse_internal.pauses_on_death(queue_name text) RETURNS boolean
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -55,11 +55,11 @@ BEGIN
   RETURN coalesce(own.is_strict AND own.on_dead = 'pause', false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.pauses_on_death(text) IS
-  'Returns whether a queue is strict and pauses when one of its jobs ends failed, quarantined or '
-  'expired.';
+  'Returns whether a queue is strict and pauses when a job of the queue ends failed, quarantined '
+  'or expired.';
 
--- The open job of the queue, if it is another one, has not been claimed. One that a claim is taking
--- runs: no end waits for it.
+-- If the open job of the queue is another job, no worker has claimed the open job. A job that a
+-- claim is taking runs: no end waits for the claim.
 CREATE OR REPLACE FUNCTION pulse_internal.note_death(queue_name text, job_id bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -83,8 +83,9 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.note_death(text, bigint) IS
-  'Pauses a strict queue because this job of it ends failed, quarantined or expired, if its '
-  'on_dead says so, and notifies listeners of pulse_events; returns whether it did.';
+  'Pauses a strict queue because this job of the queue ends failed, quarantined or expired, if '
+  'the queue''s on_dead says so, and notifies listeners of pulse_events; returns whether the call '
+  'paused the queue.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.turn_of_queue(queue_name text) RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -118,5 +119,5 @@ BEGIN
       OR coalesce(greatest(first_job.run_at, first_job.updated_at) >= moment, false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_kept_waiting(text, timestamptz) IS
-  'Returns whether a strict queue is paused by the end of a job, or keeps its place for a job that '
+  'Returns whether a strict queue is paused by the end of a job, or keeps a place for a job that '
   'was not due at that moment.';

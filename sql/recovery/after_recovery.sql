@@ -1,7 +1,8 @@
--- What a sweep does after recovery. Each step is a call of its own that tries the locks of its
--- tables first, and leaves its work to the next sweep where another transaction keeps one from it.
+-- The steps of a sweep after recovery. Each step is a call of its own that tries the locks of the
+-- step's tables first. Where another transaction has a lock, the step leaves the work to the next
+-- sweep.
 
--- An error of one row is of no step but its own.
+-- An error of a row concerns that row alone, and no other step.
 CREATE OR REPLACE FUNCTION pulse_internal.try_returned(max_jobs int, ends timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -21,7 +22,8 @@ BEGIN
     max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_returned(int, timestamptz) IS
-  'Does what settle_returned does, apart where that raises an error, unless a table is locked.';
+  'Calls settle_returned, and repeats each row apart where the call raises an error. Does nothing '
+  'while a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_expiry(max_jobs int, ends timestamptz) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -41,7 +43,8 @@ BEGIN
   RETURN pulse_internal.expire_jobs(max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_expiry(int, timestamptz) IS
-  'Does what expire_jobs does, apart where that raises an error, unless a table is locked.';
+  'Calls expire_jobs, and repeats each row apart where the call raises an error. Does nothing '
+  'while a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_keys(max_jobs int, ends timestamptz) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -54,7 +57,7 @@ BEGIN
   RETURN 0;
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_keys(int, timestamptz) IS
-  'Does what decide_keys does, unless a table is locked.';
+  'Calls decide_keys, unless a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_queues(max_queues int, ends timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -65,7 +68,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_queues(int, timestamptz) IS
-  'Does what reconcile_queues does, unless a table is locked.';
+  'Calls reconcile_queues, unless a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_waits(max_count int, ends timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -76,7 +79,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_waits(int, timestamptz) IS
-  'Does what reconcile_waits does, unless a table is locked.';
+  'Calls reconcile_waits, unless a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_schedules(ends timestamptz) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -88,7 +91,7 @@ BEGIN
      AND pulse_internal.settle_schedules(ends);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_schedules(timestamptz) IS
-  'Does what settle_schedules does, unless a table is locked.';
+  'Calls settle_schedules, unless a table is locked.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_promotion(max_marks int) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -100,10 +103,11 @@ BEGIN
      AND pulse_internal.promote_marked(max_marks);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_promotion(int) IS
-  'Does what promote_marked does, unless a table is locked; returns whether marks remain that it '
+  'Calls promote_marked, unless a table is locked; returns whether queue marks remain that a call '
   'can take.';
 
--- An error here undoes nothing of what the sweep has recovered; claims meet it too, and raise it.
+-- An error here undoes nothing that the sweep has recovered; claims meet the same error, and raise
+-- the error.
 CREATE OR REPLACE FUNCTION pulse_internal.promote_for_sweep(ends timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -122,7 +126,7 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
     HINT = 'Look for triggers and constraints that are not of pg_pulse. Claims fail likewise.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
-  'Parks unserved jobs of fair levels and promotes what is marked, until that time.';
+  'Parks unserved jobs of fair levels and promotes the marked queues, until that time.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.follow_recovery(
     INOUT result pulse_internal.sweep_result, max_jobs int, ends timestamptz)
@@ -139,9 +143,9 @@ BEGIN
   PERFORM pulse_internal.await_prepared(x.transaction, x.prepared)
      FROM pg_prepared_xacts AS x WHERE x.database = current_database();
   PERFORM pulse_internal.publish_prepared();
-  -- While the server runs, only COMMIT PREPARED can leave a queue without its mark: where the
-  -- library is not preloaded, or a restart came between. A check of all queues takes long where
-  -- there are many, so the next sweep goes on where this step ends.
+  -- While the server runs, only COMMIT PREPARED can leave a queue without a mark: where the library
+  -- is not preloaded, or a restart came between. A check of all queues takes long where the queues
+  -- are many, so the next sweep goes on where this step ends.
   PERFORM pulse_internal.try_queues(
     CASE WHEN found_nothing AND EXISTS (
       SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN 0
@@ -159,8 +163,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.follow_recovery(
   pulse_internal.sweep_result, int, timestamptz) IS
-  'Takes the steps of a sweep after recovery, until that time, and adds what they end to its '
-  'counts.';
+  'Takes the steps of a sweep after recovery, until that time, and adds the ended jobs to the '
+  'sweep''s counts.';
 
 -- The next sweep comes soon, because the end of a lock asks for none.
 CREATE OR REPLACE FUNCTION pulse_internal.blocked_sweep() RETURNS pulse_internal.sweep_result
@@ -173,4 +177,4 @@ BEGIN
   RETURN ROW(0, 0, 0, 0, 0, 0, pulse_internal.blocked_jobs(), interval '0');
 END $$;
 COMMENT ON FUNCTION pulse_internal.blocked_sweep() IS
-  'Returns the counts of a sweep that a lock keeps from recovery, and asks for another one.';
+  'Returns the counts of a sweep that a lock keeps from recovery, and asks for another sweep.';

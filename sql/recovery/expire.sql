@@ -1,5 +1,5 @@
--- Expiry: a job that no claim takes by its start_by is handed out by none, and a sweep ends it as
--- expired. The first claim empties start_by, so a job that was once claimed never expires.
+-- Expiry: no claim hands out a job after its start_by, and a sweep ends the job as expired. The
+-- first claim empties start_by, so a job that was once claimed never expires.
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_start_by(start_by timestamptz) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -27,7 +27,7 @@ BEGIN
   RETURN changed;
 END $$;
 COMMENT ON FUNCTION pulse_internal.set_start_by(bigint, timestamptz) IS
-  'Sets or takes away (NULL) the start_by of a waiting job, and returns its row; NULL for another '
+  'Sets or takes away (NULL) the start_by of a waiting job, and returns the row; NULL for another '
   'job. Raises PU004 for an infinite time.';
 
 -- A job that another transaction holds is left to a later sweep.
@@ -80,5 +80,5 @@ BEGIN
   RETURN expired;
 END $$;
 COMMENT ON FUNCTION pulse_internal.expire_jobs(int, timestamptz, boolean) IS
-  'Ends at most max_count jobs past their start_by, until that time once it has ended some; '
-  'returns how many, and requests a sweep for the next one. is_apart: each by itself.';
+  'Ends at most max_count jobs past their start_by, until that time once the call has ended some; '
+  'returns how many, and requests a sweep for the next job. is_apart: each job apart.';

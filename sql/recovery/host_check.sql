@@ -1,6 +1,6 @@
--- Same host: a starting worker finds dead workers of its machine before their silence is noticed.
--- The database decides which workers may be judged, and by which signs. Only the calling worker can
--- see whether a process exists.
+-- Same host: a starting worker finds dead workers of the same machine before a sweep notices their
+-- silence. The database decides which workers may be judged, and by which signs. Only the calling
+-- worker can see whether a process exists.
 
 -- A worker that did not describe its machine has no pair. Pids are comparable only within one boot
 -- of the kernel and one pid namespace.
@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW pulse_internal.host_pairs AS
     FROM pulse.worker AS me
     JOIN pulse.worker AS other ON other.id <> me.id
      AND (other.state IN ('alive', 'draining')
-          -- Jobs may still be with a lost one, which the end of its process sets free.
+          -- A lost worker may still have jobs, which the end of the worker's process sets free.
           OR other.id IN (SELECT h.worker_id FROM pulse.heartbeat AS h
                            WHERE h.verdict = 'lost' AND h.lost_cause IN ('session', 'host')))
    WHERE other.hostname = me.hostname OR other.boot_id = me.boot_id;
@@ -19,9 +19,9 @@ COMMENT ON VIEW pulse_internal.host_pairs IS
   'Pairs of workers on one machine; shares_pids: each can see whether the other''s process '
   'exists.';
 
--- An outage adds at most one longest tick to the silence of every worker; the least threshold has
--- room for that and two heartbeats. A client that lost only its connection returns within one
--- interval.
+-- An outage adds at most one longest tick to the silence of every worker; the least threshold
+-- exceeds the longest tick and two heartbeats together. A client that lost only the connection
+-- returns within one interval.
 CREATE OR REPLACE FUNCTION pulse_internal.is_gone_from_host(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -34,8 +34,8 @@ BEGIN
     ELSE live_us - beat.beat_live_us > pulse_internal.least_threshold_us(beat.interval_us) END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_gone_from_host(pulse.heartbeat, bigint) IS
-  'Returns whether a worker of another boot or pid namespace has gone: its session ended and it '
-  'missed one heartbeat, or it missed two.';
+  'Returns whether a worker of another boot or pid namespace has gone: the worker''s session '
+  'ended and the worker missed one heartbeat, or the worker missed two heartbeats.';
 
 CREATE OR REPLACE FUNCTION pulse.check_host(worker_id bigint)
   RETURNS TABLE (id bigint, pid int, process_start text)
@@ -59,7 +59,7 @@ BEGIN
   LOOP
     -- A worker with a claim in progress is left to the next sweep.
     IF pulse_internal.try_lock_worker(gone.worker_id) THEN
-      -- It may be cut off only, in a container of its own.
+      -- The worker may be cut off only, in a container of its own.
       PERFORM pulse_internal.declare_lost(
         gone.worker_id, 'host', format('gone from host %s', gone.hostname), false);
     END IF;
@@ -73,9 +73,9 @@ BEGIN
      ORDER BY p.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.check_host(bigint) IS
-  'Checks, for a worker that has just registered, the other workers of its machine. Those of '
-  'another boot or pid namespace are declared lost when their session ended or they missed two '
-  'heartbeats. Returns the workers whose processes the caller can see: for each without such a '
-  'process (no such pid, or another process_start), call declare_lost(). While pulse.host_check '
-  'is off it does nothing. Raises PU002 for a caller that is unknown, lost or stopped, PU007 '
-  'outside READ COMMITTED.';
+  'Checks, for a worker that has just registered, the other workers of the same machine. The call '
+  'declares workers of another boot or pid namespace lost when their session ended or the workers '
+  'missed two heartbeats. Returns the workers whose processes the caller can see: for each '
+  'without such a process (no such pid, or another process_start), call declare_lost(). While '
+  'pulse.host_check is off the call does nothing. Raises PU002 for a caller that is unknown, lost '
+  'or stopped, PU007 outside READ COMMITTED.';

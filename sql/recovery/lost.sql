@@ -1,6 +1,6 @@
--- Lost workers: which workers are lost, and the recovery of their jobs. Every step locks the rows
--- that it changes without waiting, and judges again on the locked row. Lock order: heartbeat row,
--- worker lock, job rows by id, job keys.
+-- Lost workers: which workers are lost, and the recovery of their jobs. Every step locks rows for a
+-- change without waiting, and judges again on the locked row. Lock order: heartbeat row, worker
+-- lock, job rows by id, job keys.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_silent(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
@@ -10,7 +10,7 @@ BEGIN
          > greatest(beat.threshold_us, pulse_internal.least_threshold_us(beat.interval_us));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_silent(pulse.heartbeat, bigint) IS
-  'Returns whether the last heartbeat of this worker is older than its threshold.';
+  'Returns whether the last heartbeat of this worker is older than the worker''s threshold.';
 
 -- Judges one version of a heartbeat row. Each sweep asks for each worker.
 CREATE OR REPLACE FUNCTION pulse_internal.loss_cause(beat pulse.heartbeat, live_us bigint)
@@ -27,11 +27,11 @@ BEGIN
     WHEN pulse_internal.is_silent(beat, live_us) THEN 'silence' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.loss_cause(pulse.heartbeat, bigint) IS
-  'Returns why this worker counts as lost: session (its attached session ended), silence (no '
-  'heartbeat within its threshold) or NULL (it is alive).';
+  'Returns why this worker counts as lost: session (the attached session ended), silence (no '
+  'heartbeat within the threshold) or NULL (the worker is alive).';
 
--- A session that its client ended is stamped with that moment. A session that the server ended, or
--- whose end is not recorded, is forgotten, so that silence decides.
+-- The end of a session by the client is stamped with the moment of the end. A session that the
+-- server ended, or whose end is not recorded, is forgotten, so that silence decides.
 CREATE OR REPLACE FUNCTION pulse_internal.see_session_end(
     INOUT beat pulse.heartbeat, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -49,14 +49,14 @@ BEGIN
         ELSE greatest(live_us, beat.beat_live_us) END;
     WHEN 'unknown' THEN
       beat.attachment := NULL;
-      -- A worker without heartbeats had only its session: its silence begins now.
+      -- A worker without heartbeats had only the session: the worker's silence begins now.
       beat.beat_live_us := CASE WHEN beat.interval_us = 0
         THEN greatest(live_us, beat.beat_live_us) ELSE beat.beat_live_us END;
     ELSE NULL;
   END CASE;
 END $$;
 COMMENT ON FUNCTION pulse_internal.see_session_end(pulse.heartbeat, bigint) IS
-  'Returns a heartbeat row with what is known of the end of its attached session.';
+  'Returns a heartbeat row with the known end of the attached session.';
 
 -- Runs before the clock's tick, because an end from before the tick would be stamped with the tick.
 -- Most of these workers live, above all after a restart, and their heartbeats wait for the commit.
@@ -75,15 +75,15 @@ BEGIN
               AND l.verdict NOT IN ('lost', 'stopped')
               AND pulse_internal.attachment_state(l.attachment, l.incarnation) <> 'open'
               FOR UPDATE SKIP LOCKED))
-     -- A worker that attached anew meanwhile lives by its new session.
+     -- A worker that attached anew meanwhile lives by the new session.
      AND pulse_internal.attachment_state(h.attachment, h.incarnation) <> 'open';
 END $$;
 COMMENT ON FUNCTION pulse_internal.stamp_ended_sessions(bigint) IS
   'Stamps workers whose attached session has ended with that moment on the liveness clock.';
 
--- A grace that ends after the sweep has judged, but before it commits, is over by then: the sweep
--- that is asked for is due at once. A worker that the sweep has judged and not marked is locked by
--- another transaction, so a sweep at once is of no use.
+-- A grace that ends after the sweep has judged, but before the sweep commits, is over by then: the
+-- requested sweep is due at once. Another transaction has locked a worker that the sweep has judged
+-- and not marked, so a sweep at once is of no use.
 CREATE OR REPLACE FUNCTION pulse_internal.grace_ends_in(judged_us bigint, live_us bigint)
   RETURNS interval
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
@@ -117,12 +117,13 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
   'Marks a locked worker as lost.';
 
--- Marks lost workers, oldest heartbeat first. A worker that another transaction locks is skipped,
--- and its running jobs are counted as skipped.
+-- Marks lost workers, oldest heartbeat first. A sweep skips a worker that another transaction
+-- locks, and counts the running jobs of the worker as skipped.
 --
--- The lock of a row has the last word: a heartbeat that came before it counts, one that comes later
--- waits and hears "lost". live_us is older than any lock, so no beat looks older than it is. A
--- worker that turns out to live gets its row back: the savepoint ends, and the next look skips it.
+-- The lock of a row has the last word: a heartbeat that came before the lock counts, a later
+-- heartbeat waits and hears "lost". live_us is older than any lock, so no beat seems older than the
+-- beat is. A worker that turns out to live gets the row back: the savepoint ends, and the next
+-- check skips the worker.
 CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
     live_us bigint, max_count int, ends timestamptz, is_apart boolean,
     OUT marked int, OUT skipped int)
@@ -186,11 +187,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz, boolean) IS
   'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
-  'many running jobs belong to lost workers that it skipped because of a lock.';
+  'many running jobs belong to lost workers that the call skipped because of a lock.';
 
--- A session also ends where a network is cut, and no server can tell that from a dead process. A
--- worker ends the tasks of on_unreachable 'kill' before its threshold is over, and reads "lost" at
--- its next beat. A worker without heartbeats has declared its session to be its life.
+-- A session also ends where a network is cut, and no server can tell a cut network from a dead
+-- process. A worker ends the tasks of on_unreachable 'kill' before the worker's threshold is over,
+-- and reads "lost" at the next beat. A worker without heartbeats has declared that the worker lives
+-- as long as the session.
 CREATE OR REPLACE FUNCTION pulse_internal.may_still_run(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -201,7 +203,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.may_still_run(pulse.heartbeat, bigint) IS
   'Returns whether a worker that counts as lost may yet live and run tasks, so that jobs of tasks '
-  'with on_unreachable kill stay with it.';
+  'with on_unreachable kill stay with the worker.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_killed(identifier text) RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -212,7 +214,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.is_killed(text) IS
   'Returns whether workers end this task while the database is out of reach.';
 
--- An orderly end counts no crash; the job's row was locked while its worker deregistered.
+-- An orderly end counts no crash; another transaction had locked the job's row while the worker
+-- deregistered.
 CREATE OR REPLACE FUNCTION pulse_internal.owner_end(
     worker_id bigint, OUT outcome text, OUT cause text, OUT reason text, OUT keeps_killed boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -238,11 +241,13 @@ BEGIN
   keeps_killed := coalesce(pulse_internal.may_still_run(beat, live_us), false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.owner_end(bigint) IS
-  'Returns how the attempts of a worker that is not alive end, and why; the cause is NULL for one '
-  'that stopped in order. keeps_killed: jobs of tasks with on_unreachable kill stay with it yet.';
+  'Returns how the attempts of a worker that is not alive end, and why; the cause is NULL for a '
+  'worker that stopped in order. keeps_killed: jobs of tasks with on_unreachable kill stay with '
+  'the worker yet.';
 
--- A dead owner is lost, stopped, or has no row (after a restore). A sweep asks for all of them, and
--- owner_end only of those that it comes to: thousands of workers may be lost at once.
+-- A dead owner is lost, stopped, or has no row (after a restore). A sweep asks for all dead owners,
+-- and calls owner_end only for the owners that the sweep comes to: thousands of workers may be lost
+-- at once.
 CREATE OR REPLACE FUNCTION pulse_internal.dead_owners() RETURNS SETOF bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
@@ -268,8 +273,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.dead_owners() IS
   'Returns the owners of running jobs that are not alive, oldest heartbeat first.';
 
--- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
--- second pass is of use only where other transactions hold some of the jobs that the first read.
+-- One query computes the backoff of all jobs of the call; an interrupted attempt ignores the
+-- backoff. A second pass is of use only where other transactions hold some of the jobs that the
+-- first pass read.
 CREATE OR REPLACE FUNCTION pulse_internal.recover_owner(
     worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean, max_count int,
     apart_until timestamptz = NULL)
@@ -305,12 +311,12 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.recover_owner(
   bigint, text, text, text, boolean, int, timestamptz) IS
   'Ends the attempts of at most max_count running jobs of a worker that is not alive, NULL means '
-  'all; keeps_killed: but for those of tasks with on_unreachable kill; apart_until: each by '
-  'itself, until that time, with the error of each that raises one. Never waits.';
+  'all; keeps_killed: without jobs of tasks with on_unreachable kill; apart_until: each job '
+  'apart, until that time, with the error of each job that raises an error. Never waits.';
 
--- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
--- bytes. None is sent while the notification queue is nearly full, which would make the recovery
--- fail at its commit.
+-- Each notification names all jobs of the notification, 100 at most, and is far below the server's
+-- limit of 8,000 bytes. The function sends no notification while the notification queue is nearly
+-- full, because the notification would make the recovery fail at its commit.
 CREATE OR REPLACE FUNCTION pulse_internal.announce(
     cause text, worker_id bigint, reason text, job_ids bigint[])
   RETURNS void
@@ -332,11 +338,11 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce(text, bigint, text, bigint[]) IS
-  'Notifies listeners of pulse_events about recovered jobs; not about those of a worker that '
+  'Notifies listeners of pulse_events about recovered jobs; not about jobs of a worker that '
   'stopped in order, whose cause is NULL.';
 
--- claim_job calls it for a job that it has locked and whose owner is dead; it records the attempt,
--- so that the claim can take the job at once.
+-- claim_job calls the function for a locked job whose owner is dead; the function records the
+-- attempt, so that the claim can take the job at once.
 CREATE OR REPLACE FUNCTION pulse_internal.recover_for_claim(job pulse.job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -353,4 +359,5 @@ BEGIN
   RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_for_claim(pulse.job) IS
-  'Ends the attempt of a dead owner and returns the job; all NULL when the job ended with it.';
+  'Ends the attempt of a dead owner and returns the job; all NULL when the job ended with the '
+  'attempt.';

@@ -1,6 +1,6 @@
--- What a sweep recovers: jobs of lost workers, and jobs past their limits. A row that no change can
--- have is stepped over and keeps no other from its recovery (sql/worker/attempt.sql);
--- jobs_skipped_locked counts it until a later sweep succeeds.
+-- A sweep recovers jobs of lost workers, and jobs past their limits. The sweep steps over a row
+-- that no change can have, so the row keeps no other row from recovery (sql/worker/attempt.sql);
+-- jobs_skipped_locked counts the row until a later sweep succeeds.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
     INOUT result pulse_internal.sweep_result, states text[])
@@ -78,7 +78,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.recover_lost(
   pulse_internal.sweep_result, int, timestamptz, boolean) IS
   'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs, or '
-  'until that time once it has ended some. is_apart: each by itself.';
+  'until that time once the call has ended some. is_apart: each job apart.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
     INOUT result pulse_internal.sweep_result, max_count int, live_us bigint,
@@ -122,8 +122,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_late(
   pulse_internal.sweep_result, int, bigint, timestamptz) IS
-  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, at '
-  'most 1,000 of them. apart_until: each by itself, until that time; NULL: all in one step.';
+  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, '
+  'at most 1,000 attempts. apart_until: each attempt apart, until that time; NULL: all in one '
+  'step.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.recover_all(
     max_jobs int, ends timestamptz, is_apart boolean)
@@ -145,8 +146,8 @@ BEGIN
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_all(int, timestamptz, boolean) IS
-  'Marks lost workers and ends what is to be ended, at most max_jobs jobs, until that time. '
-  'is_apart: each row in a savepoint of its own.';
+  'Marks lost workers and ends the attempts of dead owners and the late attempts, at most '
+  'max_jobs jobs, until that time. is_apart: each row in a savepoint of its own.';
 
 -- One savepoint where no row raises an error. Time that an error has cost is given back.
 CREATE OR REPLACE FUNCTION pulse_internal.recover(max_jobs int, ends timestamptz)
@@ -164,6 +165,6 @@ BEGIN
     max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover(int, timestamptz) IS
-  'Does what recover_all does, apart where that raises an error; so rows that raise one are '
-  'stepped over.';
+  'Calls recover_all, and repeats each row apart where the call raises an error; so the sweep '
+  'steps over rows that raise an error.';
 

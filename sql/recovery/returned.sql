@@ -1,8 +1,8 @@
--- Workers that return: a worker that beats after it was lost was cut off or stopped, and did not
--- die. So its jobs keep no crash of that loss. A heartbeat only notes the return; sweeps do the
--- rest, in several steps where transactions hold rows.
+-- Workers that return: a worker that beats after the loss of the worker was cut off or stopped, and
+-- did not die. So the worker's jobs keep no crash of that loss. A heartbeat only notes the return;
+-- sweeps do the rest, in several steps where transactions hold rows.
 
--- An attempt that was interrupted counts, so after the last one the job has failed.
+-- An interrupted attempt counts, so after the last attempt the job has failed.
 CREATE OR REPLACE FUNCTION pulse_internal.end_quarantine(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -42,17 +42,18 @@ BEGIN
     END IF;
   ELSIF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = lost.job_id)
      OR EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = lost.job_id) THEN
-    RETURN;  -- another transaction holds it
+    RETURN;  -- another transaction holds the job
   END IF;
   PERFORM pulse_internal.unlock_key(ended.job_key);
   UPDATE pulse.attempt AS a SET outcome = 'interrupted', error = a.error || '; it came back'
    WHERE a.job_id = lost.job_id AND a.token = lost.token;
 END $$;
 COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
-  'Turns a lost attempt into an interrupted one and takes its crash from the job, unless another '
-  'transaction holds the job, or one that was cancelled because of it.';
+  'Turns a lost attempt into an interrupted attempt and takes the crash from the job, unless '
+  'another transaction holds the job, or a job cancelled because of the job.';
 
--- The row of a worker that has nothing left goes: the worker has read what it is there for.
+-- The heartbeat row of a worker without jobs and lost attempts goes: the worker has read the
+-- status, which the row was kept for.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_returned(
     max_count int, ends timestamptz, is_apart boolean)
   RETURNS void
@@ -94,5 +95,5 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_returned(int, timestamptz, boolean) IS
   'Takes back the crashes that the losses of returned workers counted, at most max_count of each '
-  'worker and until that time; leaves those that other transactions hold to the next sweep. '
-  'is_apart: each by itself.';
+  'worker and until that time; leaves jobs that other transactions hold to the next sweep. '
+  'is_apart: each job apart.';

@@ -1,10 +1,10 @@
 -- The sweep finds lost workers and recovers their jobs. Any number of sweeps may run at once: every
--- step locks the rows that it changes without waiting, and judges again on the locked row. Lock
--- order: heartbeat row, worker lock, job rows by id, job keys. The background worker sweeps, every
--- pulse-worker does, a waiter that wait_for_job asks, and operators.
+-- step locks rows for a change without waiting, and judges again on the locked row. Lock order:
+-- heartbeat row, worker lock, job rows by id, job keys. Sweeps come from the background worker,
+-- every pulse-worker, a waiter that wait_for_job asks, and operators.
 
--- A sweep is short, because its transaction locks rows, and because each sweep ticks the clock. It
--- ends its work at this time, but never before it has done some.
+-- A sweep is short, because the sweep's transaction locks rows, and because each sweep ticks the
+-- clock. A sweep ends its work at this time, but never before the sweep has done some work.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_end() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -19,14 +19,15 @@ COMMENT ON FUNCTION pulse_internal.sweep_end() IS
   'Returns when a sweep that begins now ends: after 250 ms, or a quarter of the shortest '
   'heartbeat_interval of a living worker.';
 
--- The default belongs to the claim: the role that sweeps may have another one.
+-- The default belongs to the claim: the role that sweeps may have another default.
 --
--- A worker that says how long it takes to kill a task ends the task at its limit itself. For its
--- jobs the limit is judged at its last heartbeat, minus that time: the worker has lived beyond it,
--- so the task is dead, and no successor in the job's queue runs beside it. If the worker does not
--- beat, its silence decides. A worker does not count time in which its heartbeats are late, so jobs
--- that must run alone are left to it for a threshold more. A limit that was changed after the claim
--- is known to the worker within two heartbeats, and is none before.
+-- A worker that says how long the worker takes to kill a task ends the task at the task's limit.
+-- For jobs of such a worker the sweep judges the limit at the last heartbeat, minus the time to
+-- kill: the worker has lived beyond the limit, so the task is dead, and no successor in the job's
+-- queue runs beside the task. If the worker does not beat, the silence of the worker decides. A
+-- worker does not count time in which heartbeats are late, so sweeps leave jobs that must run alone
+-- to the worker for a threshold more. The worker knows a limit that was changed after the claim
+-- within two heartbeats; before, the changed limit does not hold.
 CREATE OR REPLACE VIEW pulse_internal.limits AS
   SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
          j.activity_live_us, t.stall_timeout,
@@ -46,7 +47,7 @@ CREATE OR REPLACE VIEW pulse_internal.limits AS
    WHERE j.id = ANY (pulse_internal.running_ids(NULL));
 COMMENT ON VIEW pulse_internal.limits IS
   'Running jobs with their timeout and stall_timeout, NULL: none. killed_live_us: the worker has '
-  'killed tasks whose limit came before this moment; NULL where no worker promises it.';
+  'killed tasks whose limit came before this moment; NULL where no worker promises to kill tasks.';
 
 -- The timeout counts from the claim, the stall_timeout from the last progress report.
 CREATE OR REPLACE FUNCTION pulse_internal.late(live_us bigint)
@@ -69,8 +70,8 @@ BEGIN
    WHERE c.outcome IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.late(bigint) IS
-  'Returns the running jobs past their timeout or stall_timeout, once their workers have killed '
-  'the tasks where they promise it.';
+  'Returns the running jobs past their timeout or stall_timeout, once the workers that promise to '
+  'kill tasks have killed the tasks.';
 
 -- Judges again under the lock.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_late(live_us bigint, max_count int)
@@ -90,8 +91,8 @@ BEGIN
             FROM pulse_internal.late(live_us) AS l WHERE l.id = ANY (locked));
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_late(bigint, int) IS
-  'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
-  'as endings.';
+  'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns the '
+  'jobs as endings.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -113,15 +114,15 @@ CREATE OR REPLACE FUNCTION pulse_internal.await_prepared(prepared_xid xid, prepa
   RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_prepared';
 COMMENT ON FUNCTION pulse_internal.await_prepared(xid, timestamptz) IS
-  'Has the end of this transaction look at everything, if it was prepared before the server '
-  'started and is not awaited yet; returns whether.';
+  'Enters notes that stand for any work of this transaction, if the transaction was prepared '
+  'before the server started and is not awaited yet; returns whether.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.publish_prepared() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_publish_prepared';
 COMMENT ON FUNCTION pulse_internal.publish_prepared() IS
   'Tells claims and promotions, at once, of the jobs of prepared transactions that have ended.';
 
--- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
+-- No heartbeat waits for this part: the locked rows belong to workers that the sweep marks as lost.
 -- The caller has the tables of recovery.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
@@ -136,7 +137,7 @@ COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
   'Recovers, then takes the other steps of a sweep in order, until that time; NULL means '
   'sweep_end().';
 
--- These rows belong to workers that may live, so they are written when nothing else is left to do.
+-- These rows belong to workers that may live, so the sweep writes the rows last.
 CREATE OR REPLACE FUNCTION pulse_internal.end_sweep(judged_us bigint) RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -151,15 +152,15 @@ BEGIN
                             AND cardinality(pulse_internal.running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
   PERFORM pulse_internal.stamp_ended_sessions(live_us);
-  -- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has
-  -- gone may have taken an earlier request with it.
+  -- Every sweep asks for the next sweep anew while a stamped worker is not lost. A waiter that has
+  -- gone may have taken along an earlier request.
   PERFORM pulse_internal.note_sweep_due(
     clock_timestamp() + pulse_internal.grace_ends_in(judged_us, live_us));
   RETURN pulse_internal.tick();
 END $$;
 COMMENT ON FUNCTION pulse_internal.end_sweep(bigint) IS
-  'Stamps the ends of sessions and ticks the liveness clock, as the last of a transaction that has '
-  'judged workers at judged_us or later; returns the time that the clock leaves out.';
+  'Stamps the ends of sessions and ticks the liveness clock, as the last step of a transaction '
+  'that has judged workers at judged_us or later; returns the time that the clock leaves out.';
 
 CREATE OR REPLACE FUNCTION pulse.sweep(
     max_jobs int = 1000, dry_run boolean = false,
@@ -182,14 +183,16 @@ BEGIN
       judged_us := pulse_internal.live_now_us();
       result := pulse_internal.sweep(max_jobs);
       result.skipped_time := pulse_internal.end_sweep(judged_us);
-      -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
+      -- The readings of queues by the dry run stay; the marks of queues that the dry run promoted
+      -- come back.
       PERFORM pulse_internal.keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
-      NULL;  -- the changes are undone, and their counts are returned
+      NULL;  -- the server undoes the changes, and the call returns the counts
     END;
   ELSE
-    -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
+    -- If a crash loses this sweep, the next sweep repeats the work, because the owners are still
+    -- dead.
     judged_us := pulse_internal.live_now_us();
     PERFORM pulse_internal.begin_async_write();
     PERFORM pulse_internal.start_sweep();
@@ -208,14 +211,14 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'Finds lost workers and jobs past their timeout or stall_timeout, and recovers at most max_jobs '
-  'jobs within about a quarter of a second. Call it again, in a new transaction, until it finds '
-  'nothing. dry_run => true returns the counts and changes nothing. A sweep never waits for a '
-  'lock, and no heartbeat of a living worker waits for a sweep. Where a lock keeps it from a table '
-  'that recovery needs it returns at once; doctor() names that. jobs_skipped_locked counts the '
-  'jobs that it left to the next sweep, those whose end a trigger of yours refuses among them; a '
-  'warning names these. skipped_time is the part of an outage or clock step that '
-  'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
-  'COMMITTED.';
+  'jobs within about a quarter of a second. Repeat the call, in a new transaction, until a call '
+  'finds nothing. dry_run => true returns the counts and changes nothing. A sweep never waits for '
+  'a lock, and no heartbeat of a living worker waits for a sweep. Where a lock keeps the sweep '
+  'from a table that recovery needs, the sweep returns at once; doctor() names the lock. '
+  'jobs_skipped_locked counts the jobs that the sweep left to the next sweep, jobs whose end a '
+  'trigger of yours refuses included; a warning names the refused jobs. skipped_time is the part '
+  'of an outage or clock step that no worker''s silence includes. Raises PU004 for max_jobs out '
+  'of range, PU007 outside READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(
     worker_id bigint, cause text, reason text, is_gone boolean)
@@ -255,8 +258,8 @@ BEGIN
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text, boolean) IS
-  'Marks a worker as lost, recovers its jobs and returns how many; NULL while a claim of the '
-  'worker is in progress. is_gone: its tasks have certainly ended.';
+  'Marks a worker as lost, recovers the worker''s jobs and returns how many; NULL while a claim '
+  'of the worker is in progress. is_gone: the worker''s tasks have certainly ended.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -274,6 +277,6 @@ BEGIN
   RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
-  'Marks a worker as lost, whatever its heartbeat says, recovers its jobs and returns how many. '
-  'reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 outside READ '
-  'COMMITTED, 55P03 while a claim of the worker is in progress.';
+  'Marks a worker as lost, whatever the heartbeat says, recovers the worker''s jobs and returns '
+  'how many. reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 '
+  'outside READ COMMITTED, 55P03 while a claim of the worker is in progress.';

@@ -1,24 +1,25 @@
--- The tables that recovery needs. A sweep waits for no table: where a lock keeps one of these from
--- it, it returns at once, and all else that it does comes after recovery and is tried.
+-- The tables that recovery needs. A sweep waits for no table: where a lock keeps a sweep from one
+-- of these tables, the sweep returns at once. All other steps of a sweep come after recovery and
+-- try their locks.
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_tables(written text[], read text[] = '{}')
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_tables';
 COMMENT ON FUNCTION pulse_internal.try_lock_tables(text[], text[]) IS
   'Locks tables of schema pulse for changes, and others for reading, with their indexes, without '
-  'waiting. Returns the first that a lock of another transaction keeps from the call, which then '
-  'holds none of these locks; NULL: it holds all.';
+  'waiting. Returns the first table that a lock of another transaction keeps from the call, which '
+  'then holds no lock of these tables; NULL: the call holds all locks.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_blocked_sweep(is_blocked boolean) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_blocked_sweep';
 COMMENT ON FUNCTION pulse_internal.note_blocked_sweep(boolean) IS
-  'Counts a sweep that a lock of a table keeps from recovery; false: it recovers.';
+  'Counts a sweep that a lock of a table keeps from recovery; false: the sweep recovers.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.blocked_sweeps() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_blocked_sweeps';
 COMMENT ON FUNCTION pulse_internal.blocked_sweeps() IS
-  'Returns how many sweeps in a row, up to the last one, locks of tables have kept from recovery; '
-  'NULL without shared memory.';
+  'Returns how many sweeps in a row, up to the last sweep, locks of tables have kept from '
+  'recovery; NULL without shared memory.';
 
 -- A job of a strict queue whose end may pause the queue needs the last two.
 CREATE OR REPLACE VIEW pulse_internal.recovery_table AS
@@ -29,8 +30,8 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_table AS
                  ('queue', false, true), ('queue_pause', true, true))
          AS v (name, is_written, is_of_pauses);
 COMMENT ON VIEW pulse_internal.recovery_table IS
-  'The tables that recovery needs, and whether it writes them. is_of_pauses: only for jobs whose '
-  'end may pause their queue.';
+  'The tables that recovery needs, and whether recovery writes the table. is_of_pauses: only for '
+  'jobs whose end may pause their queue.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_for_recovery() RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -45,8 +46,9 @@ BEGIN
   RETURN locked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_for_recovery() IS
-  'Locks the tables that recovery needs without waiting. Returns the first that another '
-  'transaction keeps from it, and counts the sweep as blocked; NULL: it has all.';
+  'Locks the tables that recovery needs without waiting. Returns the first table that another '
+  'transaction keeps from the sweep, and counts the sweep as blocked; NULL: the sweep has all '
+  'tables.';
 
 -- The locks that a sweep lacks may leave the tables to readers.
 CREATE OR REPLACE FUNCTION pulse_internal.blocked_jobs() RETURNS int
@@ -69,10 +71,10 @@ BEGIN
                      IS NOT NULL) AS o (worker_id)), 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.blocked_jobs() IS
-  'Returns how many running jobs have lost their worker, for a sweep that recovers none; 0 where '
-  'they cannot be read.';
+  'Returns how many running jobs have lost their worker, for a sweep that recovers no job; 0 '
+  'where the sweep cannot read the jobs.';
 
--- Locks that are awaited count: whoever comes later waits behind them.
+-- Awaited locks count: later sessions wait behind an awaited lock.
 CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
   SELECT t.name, t.is_of_pauses, l.mode, l.pid,
          CASE WHEN l.pid IS NULL
@@ -100,5 +102,5 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
     LEFT JOIN pg_catalog.pg_prepared_xacts AS p
       ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction;
 COMMENT ON VIEW pulse_internal.recovery_blocker IS
-  'Locks that keep sweeps from recovery, or from jobs whose end may pause their queue, and who has '
-  'them.';
+  'Locks that keep sweeps from recovery, or from jobs whose end may pause their queue, and the '
+  'processes that hold or await the locks.';

@@ -1,7 +1,8 @@
 -- Everything periodic in one call, for a server whose only clock is a scheduler: pg_cron, a timer
 -- of the system, an operator.
 
--- Half an interval, because a caller that ticks once per interval must not find its own last sweep.
+-- Half an interval, because a caller that ticks once per interval must not find the caller's own
+-- last sweep.
 CREATE OR REPLACE FUNCTION pulse_internal.swept_just_now() RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -16,8 +17,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.swept_just_now() IS
   'Returns whether a sweep has run within the last half sweep_interval.';
 
--- All its sweeps share one transaction. Recovered jobs are visible when it commits, so it is short.
--- A step that found something may have left the rest to the next.
+-- All sweeps of a call share one transaction. Recovered jobs are visible when the transaction
+-- commits, so the transaction is short. A step that found jobs may have left the rest to the next
+-- step.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_for(
     budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -69,7 +71,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.prune_for(interval) IS
   'Prunes until nothing is left or the budget is spent; more: something is left.';
 
--- What a database sets as default for its sessions, run_tick() sets for itself.
+-- run_tick() overrides the settings that a database sets as defaults for sessions.
 CREATE OR REPLACE FUNCTION pulse_internal.check_tick() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -112,11 +114,11 @@ BEGIN
                            'more', swept.more OR pruned.more);
 END $$;
 COMMENT ON FUNCTION pulse.tick() IS
-  'Does everything periodic, for about three seconds at most: a sweep unless one has just run, '
-  'promotion, and deletion of rows past their retention. It waits for no lock: what one keeps it '
-  'from is left to the next tick. Returns json with swept (null without a '
-  'sweep), pruned (rows) and more. If more is true, call it again in a new transaction, or leave '
-  'the rest to the next tick. A scheduler calls run_tick(). Raises PU007 outside READ COMMITTED.';
+  'Does all periodic work, for about three seconds at most: a sweep unless a sweep has just run, '
+  'promotion, and deletion of rows past their retention. The call waits for no lock: work behind '
+  'a lock stays for the next tick. Returns json with swept (null without a sweep), pruned (rows) '
+  'and more. If more is true, repeat the call in a new transaction, or leave the rest to the next '
+  'tick. A scheduler calls run_tick(). Raises PU007 outside READ COMMITTED.';
 
 -- SECURITY DEFINER or SET would forbid the COMMIT, so the caller needs tick() too. Between the
 -- COMMIT and the new level no expression is evaluated, because one takes a snapshot.
@@ -131,6 +133,6 @@ BEGIN
   result := pulse.tick();
 END $$;
 COMMENT ON PROCEDURE pulse.run_tick(json) IS
-  'Calls tick() in a transaction of its own, whatever the database or the role sets as isolation '
-  'level and as read-only. For schedulers. Returns what tick() returns. Needs EXECUTE on both. '
-  'Raises 2D000 inside a transaction block.';
+  'Calls tick() in a transaction of its own, whatever isolation level and read-only the database '
+  'or the role sets. For schedulers. Returns the result of tick(). Needs EXECUTE on both '
+  'functions. Raises 2D000 inside a transaction block.';

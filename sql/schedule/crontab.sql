@@ -1,5 +1,5 @@
 -- Crontabs: sets of schedules that a file of pulse-worker names. pulse-worker reads the file in
--- Graphile Worker's grammar; load_crontab makes the schedules of its set what the file says.
+-- Graphile Worker's grammar; load_crontab makes the schedules of the set equal to the file.
 
 -- Graphile Worker's tasks read the due time here.
 CREATE OR REPLACE FUNCTION pulse_internal.crontab_payload(
@@ -12,7 +12,7 @@ BEGIN
     'backfilled', is_backfilled));
 END $$;
 COMMENT ON FUNCTION pulse_internal.crontab_payload(json, timestamptz, boolean) IS
-  'Returns the payload of a crontab''s job: that of its item, and the due time as _cron.';
+  'Returns the payload of a crontab''s job: the payload of the item, and the due time as _cron.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_other_owner(stored pulse.schedule) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -62,9 +62,10 @@ EXCEPTION WHEN data_exception THEN
     HINT = 'max_attempts and priority are numbers, fill is a duration, payload an object.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.crontab_item(text, json) IS
-  'Returns the schedule that one item of a crontab describes. Raises PU004 for what is none.';
+  'Returns the schedule that one item of a crontab describes. Raises PU004 for a value that '
+  'describes no schedule.';
 
--- Many workers load the same file when they start, so what is stored already is only read.
+-- Many workers load the same file when the workers start, so the function only reads stored items.
 CREATE OR REPLACE FUNCTION pulse_internal.load_item(given pulse.schedule) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -108,8 +109,8 @@ COMMENT ON FUNCTION pulse_internal.prune_gone_schedules(int) IS
   'Deletes at most max_count schedules that their crontab has not named for a day; returns how '
   'many.';
 
--- Two releases that run side by side name different items. So an item that one of them does not
--- name is paused and keeps its phase, until the other names it again.
+-- Two releases that run side by side name different items. So an item that one release does not
+-- name is paused and keeps its phase, until the other release names the item again.
 CREATE OR REPLACE FUNCTION pulse_internal.load_crontab_as_owner(set_name text, items json)
   RETURNS TABLE (name text, change text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -130,7 +131,7 @@ BEGIN
     SELECT g.* FROM json_array_elements(items) AS i,
            pulse_internal.crontab_item(set_name, i) AS g ORDER BY g.name COLLATE "C"
   LOOP
-    IF given.name = load_crontab_as_owner.name THEN  -- the one before, in the order of names
+    IF given.name = load_crontab_as_owner.name THEN  -- the item before, in the order of names
       RAISE EXCEPTION 'crontab % names % twice', quote_literal(set_name),
         quote_literal(given.name) USING
         ERRCODE = 'PU004', HINT = 'Give each item of a task a name of its own: ?id=NAME.';
@@ -164,10 +165,10 @@ CREATE OR REPLACE FUNCTION pulse.load_crontab(set_name text, items json)
   LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.load_crontab(text, json) IS
-  'Makes the schedules of a crontab what items says: an array of objects with name, identifier and '
-  'cron (in UTC), and if wanted payload (an object), fill (an interval: due times that were missed '
-  'for so long are made up for), queue_name, max_attempts, priority, job_key, job_key_mode. '
-  'Schedules of this set that it does not name are paused, and deleted a day later unless a call '
-  'names them again. Returns each name with added, changed, resumed, paused or unchanged. '
-  'pulse-worker --crontab calls it. Raises PU004 for a value out of range, a name given twice, and '
-  'a schedule that is not of this set.';
+  'Makes the schedules of a crontab equal to items: an array of objects with name, identifier and '
+  'cron (in UTC), and if wanted payload (an object), fill (an interval: missed due times of so '
+  'long are made up for), queue_name, max_attempts, priority, job_key, job_key_mode. Schedules of '
+  'this set that items does not name are paused, and deleted a day later unless a call names the '
+  'schedules again. Returns each name with added, changed, resumed, paused or unchanged. '
+  'pulse-worker --crontab calls the function. Raises PU004 for a value out of range, a name given '
+  'twice, and a schedule that is not of this set.';

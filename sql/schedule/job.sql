@@ -1,4 +1,4 @@
--- The job of a due time: what it is, and how it comes beside the job of the due time before.
+-- The job of a due time: its values, and its standing beside the job of the due time before.
 
 -- Each sweep comes after the due time, one that ticks once a minute by up to a minute.
 CREATE OR REPLACE FUNCTION pulse_internal.is_late(due timestamptz, moment timestamptz)
@@ -22,9 +22,9 @@ BEGIN
              rule.priority, rule.flags)::pulse.job_spec;
 END $$;
 COMMENT ON FUNCTION pulse_internal.scheduled_spec(pulse.schedule, timestamptz) IS
-  'Returns the job that a schedule adds for a due time, before its defaults.';
+  'Returns the job that a schedule adds for a due time, before defaults.';
 
--- The job of the due time before, while it waits or runs.
+-- The job of the due time before, while that job waits or runs.
 CREATE OR REPLACE FUNCTION pulse_internal.overlapping_job(rule pulse.schedule) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -35,7 +35,7 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.overlapping_job(pulse.schedule) IS
-  'Returns the last job of a schedule while it waits or runs; NULL when it has ended.';
+  'Returns the last job of a schedule while the job waits or runs; NULL when the job has ended.';
 
 -- Raises PU103 where another transaction holds a lock: the caller leaves the due time to a later
 -- sweep.
@@ -68,7 +68,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_lock_waiting(bigint, text) IS
   'Locks a job key and a waiting job, and returns the job; the caller calls unlock_key. Never '
-  'waits: raises PU103 while another transaction holds one of them.';
+  'waits: raises PU103 while another transaction holds the key or the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_scheduled(rule pulse.schedule, due timestamptz)
   RETURNS bigint
@@ -93,15 +93,15 @@ BEGIN
   stays := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
              THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
   added := pulse_internal.add_keyed(spec, rule.job_key_mode, NULL, rule.added_by);
-  -- A job that stays as it is keeps its own due time.
+  -- An unchanged job keeps the due time of the job.
   IF added.id IS DISTINCT FROM stays THEN
     UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = added.id;
   END IF;
   RETURN added.id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_scheduled(pulse.schedule, timestamptz) IS
-  'Adds the job of a due time and returns its id. Raises PU103 where its key is held, 42501 where '
-  'a job of another producer than that of the schedule has the key.';
+  'Adds the job of a due time and returns the job''s id. Raises PU103 where another transaction '
+  'holds the key, 42501 where a job of another producer than the schedule''s has the key.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_scheduled(
     rule pulse.schedule, due timestamptz, older pulse.job) RETURNS bigint

@@ -1,10 +1,51 @@
--- The rules of schedules: cron rules and their zones, and what a schedule may be.
+-- The rules of schedules: cron rules and their zones, and the values that a schedule may have.
 -- extension/schedule computes the due times of cron rules.
+
+COMMENT ON TABLE pulse.schedule IS
+  'Rules by which sweeps add jobs at due times; written by schedule() and related functions.';
+COMMENT ON COLUMN pulse.schedule.name IS 'Name of the schedule';
+COMMENT ON COLUMN pulse.schedule.identifier IS 'Task of the schedule''s jobs';
+COMMENT ON COLUMN pulse.schedule.cron IS 'Cron rule; NULL for an elapsed time';
+COMMENT ON COLUMN pulse.schedule.every IS 'Elapsed time between due times; NULL for a cron rule';
+COMMENT ON COLUMN pulse.schedule.time_zone IS 'Zone in which a cron rule is read';
+COMMENT ON COLUMN pulse.schedule.anchor IS
+  'When the rule was given: due times of an elapsed time count from the anchor';
+COMMENT ON COLUMN pulse.schedule.payload IS 'Payload of the schedule''s jobs';
+COMMENT ON COLUMN pulse.schedule.queue_name IS 'Named queue of the schedule''s jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.max_attempts IS
+  'Attempts of the schedule''s jobs; NULL: as add_job';
+COMMENT ON COLUMN pulse.schedule.priority IS 'Priority of the schedule''s jobs; NULL: 0';
+COMMENT ON COLUMN pulse.schedule.flags IS 'Flags of the schedule''s jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.job_key IS 'Key of the schedule''s jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.job_key_mode IS 'replace, preserve_run_at or unsafe_dedupe';
+COMMENT ON COLUMN pulse.schedule.missed IS
+  'Jobs for due times at which no session swept: skip, once or all';
+COMMENT ON COLUMN pulse.schedule.missed_for IS
+  'With all: a due time that is older than this gets no job';
+COMMENT ON COLUMN pulse.schedule.overlap IS
+  'Action of a due time while the job before waits or runs: allow, skip or replace';
+COMMENT ON COLUMN pulse.schedule.paused IS 'The schedule adds no jobs';
+COMMENT ON COLUMN pulse.schedule.next_due IS 'The first due time that is not settled';
+COMMENT ON COLUMN pulse.schedule.last_due IS 'The last settled due time';
+COMMENT ON COLUMN pulse.schedule.last_job_id IS 'Last job that a due time added';
+COMMENT ON COLUMN pulse.schedule.missed_count IS 'Due times without a job: missed or refused';
+COMMENT ON COLUMN pulse.schedule.overlapped_count IS
+  'Due times without a job because the job before still waited or ran';
+COMMENT ON COLUMN pulse.schedule.last_error IS 'Why the last refused job was refused';
+COMMENT ON COLUMN pulse.schedule.last_error_at IS 'Due time of the last refused job';
+COMMENT ON COLUMN pulse.schedule.crontab_set IS
+  'The crontab that names the schedule; NULL: schedule() made the schedule';
+COMMENT ON COLUMN pulse.schedule.gone_at IS 'Since when the crontab names the schedule no more';
+COMMENT ON COLUMN pulse.schedule.paused_before IS
+  'Whether the schedule was paused when the crontab left the schedule out';
+COMMENT ON COLUMN pulse.schedule.created_at IS 'When the schedule was created';
+COMMENT ON COLUMN pulse.schedule.updated_at IS 'When a call changed the schedule';
 
 CREATE OR REPLACE FUNCTION pulse_internal.zone_name(time_zone text) RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_zone_name';
 COMMENT ON FUNCTION pulse_internal.zone_name(text) IS
-  'Returns the name of a time zone as the server spells it; NULL for one that it does not know.';
+  'Returns the name of a time zone as the server spells the name; NULL for a zone that the server '
+  'does not know.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.cron_times(
     cron text, time_zone text, after timestamptz, until timestamptz, max_times int)
@@ -29,7 +70,8 @@ BEGIN
   RETURN known;
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_zone(text) IS
-  'Returns the name of a time zone as it is stored; UTC for NULL. Raises PU004 for another name.';
+  'Returns the name of a time zone as pg_pulse stores the name; UTC for NULL. Raises PU004 for '
+  'another name.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
     cron text, time_zone text, after timestamptz)

@@ -15,7 +15,7 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_schedule(text) IS
-  'Locks a schedule and returns it. Raises PU005 for an unknown one.';
+  'Locks a schedule and returns the schedule. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_schedule(name text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -25,7 +25,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_schedule(text) IS 'Raises PU005.';
 
--- Whatever was settled: a clock that once ran a year ahead must not silence a schedule for a year.
+-- Whatever the schedule has settled: a clock that once ran a year ahead must not silence a schedule
+-- for a year.
 CREATE OR REPLACE FUNCTION pulse_internal.start_schedule(INOUT rule pulse.schedule)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -39,7 +40,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.start_schedule(pulse.schedule) IS
   'Returns a schedule whose next due time is the first from now.';
 
--- For a schedule that no longer settles what has passed; only where sweeps would count it.
+-- For a schedule that no longer settles passed due times; only where sweeps would count the due
+-- times.
 CREATE OR REPLACE FUNCTION pulse_internal.count_passed(INOUT rule pulse.schedule)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -69,9 +71,9 @@ BEGIN
   rule.next_due := coalesce(rule.next_due, rule.last_due);
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_passed(pulse.schedule) IS
-  'Counts the due times of a locked schedule that have passed as missed, unless it is paused.';
+  'Counts the passed due times of a locked schedule as missed, unless the schedule is paused.';
 
--- Stores what the call gives; the row lock keeps a sweep from settling a due time meanwhile.
+-- Stores the values of the call; the row lock keeps a sweep from settling a due time meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.store_schedule(given pulse.schedule)
   RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -134,7 +136,8 @@ BEGIN
   RETURN given;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_schedule(pulse.schedule) IS
-  'Stores a checked schedule and returns it. One of the same rule and zone keeps its phase.';
+  'Stores a checked schedule and returns the schedule. A schedule with an unchanged rule and zone '
+  'keeps its phase.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
   RETURNS pulse.schedule
@@ -144,7 +147,8 @@ BEGIN
   PERFORM pulse_internal.check_schedule(given);
   given.added_by := pulse_internal.asking_role();
   given.time_zone := pulse_internal.checked_zone(given.time_zone);
-  -- A stored rule is not judged anew, because its next day may be more than eight years off.
+  -- A stored rule is not judged anew, because the next day of the rule may be more than eight years
+  -- off.
   IF given.cron IS NOT NULL
      AND NOT EXISTS (SELECT FROM pulse.schedule AS s
                       WHERE s.name = given.name AND s.cron = given.cron
@@ -219,14 +223,14 @@ CREATE OR REPLACE FUNCTION pulse.schedule(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.schedule(text, text, text, interval, json, text, text, int, int, text[],
                                    text, text, text, interval, text, boolean) IS
-  'Stores a schedule, which adds a job of the task identifier at each due time, and returns it. '
-  'Give cron (five fields as in crontab(5), or @hourly to @yearly, in time_zone; NULL means UTC) '
-  'or every (elapsed time, at least 1 s). The arguments from payload to job_key_mode are as in '
-  'add_job. missed is for due times at which no session swept: skip, once (one job for all), all '
-  '(each that is at most missed_for old). overlap is for a due time at which the job before still '
-  'waits or runs: allow, skip, replace (a waiting job). A call with the same rule and time_zone '
-  'keeps the phase and changes the rest; another rule starts from now. paused: NULL leaves it. '
-  'Raises PU004 for a value out of range.';
+  'Stores a schedule, which adds a job of the task identifier at each due time, and returns the '
+  'schedule. Give cron (five fields as in crontab(5), or @hourly to @yearly, in time_zone; NULL '
+  'means UTC) or every (elapsed time, at least 1 s). The arguments from payload to job_key_mode '
+  'are as in add_job. missed is for due times at which no session swept: skip, once (one job for '
+  'all), all (each due time that is at most missed_for old). overlap is for a due time at which '
+  'the job before still waits or runs: allow, skip, replace (a waiting job). A call with the same '
+  'rule and time_zone keeps the phase and changes the rest; another rule starts from now. paused: '
+  'NULL leaves the pause unchanged. Raises PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.unschedule(name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -236,7 +240,7 @@ BEGIN
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION pulse.unschedule(text) IS
-  'Deletes a schedule, and returns whether there was one. Jobs that it has added stay.';
+  'Deletes a schedule, and returns whether there was one. Jobs that the schedule has added stay.';
 
 -- The view schedules shows no payload; a scheduler may change the schedules of another role.
 CREATE OR REPLACE FUNCTION pulse_internal.as_schedulers_see(stored pulse.schedule)
@@ -249,7 +253,7 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.as_schedulers_see(pulse.schedule) IS
-  'Returns a schedule without its payload to a role that may not read the table.';
+  'Returns a schedule without the payload to a role that may not read the table.';
 
 CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -270,8 +274,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.pause_schedule(text) IS
   'Stops a schedule from adding jobs until resume_schedule. Due times that have passed, and that '
-  'no sweep has settled, count as missed; those during the pause are not counted. A role that may '
-  'not read pulse.schedule sees no payload. Raises PU005 for an unknown schedule.';
+  'no sweep has settled, count as missed; due times during the pause are not counted. A role that '
+  'may not read pulse.schedule sees no payload. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -290,9 +294,9 @@ BEGIN
   RETURN pulse_internal.as_schedulers_see(stored);
 END $$;
 COMMENT ON FUNCTION pulse.resume_schedule(text) IS
-  'Starts a schedule from now: its next due time is the first in the future, whatever it has '
-  'settled. A role that may not read pulse.schedule sees no payload. Raises PU005 for an unknown '
-  'schedule.';
+  'Starts a schedule from now: the next due time is the first in the future, whatever the '
+  'schedule has settled. A role that may not read pulse.schedule sees no payload. Raises PU005 '
+  'for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.run_schedule_now(name text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -312,13 +316,13 @@ BEGIN
   added := CASE WHEN spec.job_key IS NULL
              THEN pulse_internal.insert_scheduled_job(spec, NULL, stored.added_by)
              ELSE pulse_internal.add_keyed(spec, stored.job_key_mode, NULL, stored.added_by) END;
-  -- The payload is that of the role that made the schedule.
+  -- The payload is the payload of the role that made the schedule.
   RETURN pulse_internal.as_producers_see(added, NULL);
 END $$;
 COMMENT ON FUNCTION pulse.run_schedule_now(text) IS
-  'Adds the job of a schedule at once and returns it, paused or not. It has no scheduled_for, '
-  'moves no due time and does not ask overlap. A role that may not read pulse.job sees no payload. '
-  'Raises PU005 for an unknown schedule.';
+  'Adds the job of a schedule at once and returns the job, whether or not the schedule is paused. '
+  'The job has no scheduled_for. The call moves no due time and does not ask overlap. A role that '
+  'may not read pulse.job sees no payload. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.next_runs(
     name text, max_runs int = 5, after timestamptz = NULL)
@@ -339,6 +343,7 @@ BEGIN
     'infinity', max_runs));
 END $$;
 COMMENT ON FUNCTION pulse.next_runs(text, int, timestamptz) IS
-  'Returns the first max_runs (1 to 100000) due times of a schedule later than after, as if it '
-  'were not paused. NULL means now, or the last due time if the clock was set back before it. '
-  'Raises PU004 for max_runs or after out of range, PU005 for an unknown schedule.';
+  'Returns the first max_runs (1 to 100000) due times of a schedule later than after, as if the '
+  'schedule were not paused. NULL means now, or the last due time if the clock was set back '
+  'before that due time. Raises PU004 for max_runs or after out of range, PU005 for an unknown '
+  'schedule.';

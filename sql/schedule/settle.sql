@@ -1,6 +1,6 @@
 -- Settling: each due time of a schedule is settled once, in the transaction that moves the schedule
--- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
--- again a moment later.
+-- past the due time: by a job, or by a count. Sweeps settle. Sweeps step over locked rows and keys,
+-- and try again a moment later.
 
 -- A due time of the interval is anchor + n * every; the anchor itself is none.
 CREATE OR REPLACE FUNCTION pulse_internal.due_times(
@@ -50,7 +50,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_due(pulse.schedule, timestamptz, boolean) IS
-  'Adds the job of a due time, or counts the due time, by the rules of its schedule.';
+  'Adds the job of a due time, or counts the due time, by the rules of the schedule.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_missed(
     rule pulse.schedule, due timestamptz, is_last boolean, moment timestamptz)
@@ -66,8 +66,8 @@ COMMENT ON FUNCTION pulse_internal.is_missed(
   pulse.schedule, timestamptz, boolean, timestamptz) IS
   'Returns whether a due time gets no job at this moment; is_last: no later one has fallen due.';
 
--- The next due time is the first after the last settled one, never computed from the clock. A
--- schedule that was left alone for long is settled in several steps.
+-- The next due time is the first after the last settled due time, never computed from the clock. A
+-- schedule that no sweep has settled for long is settled in several steps.
 CREATE OR REPLACE FUNCTION pulse_internal.settle(rule pulse.schedule, moment timestamptz)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -107,10 +107,11 @@ BEGIN
    WHERE s.name = rule.name;
 END $$;
 COMMENT ON FUNCTION pulse_internal.move_schedule(pulse.schedule, timestamptz) IS
-  'Stores what settling changed in a schedule. Without a following due time it is paused.';
+  'Stores the changes of a settling in a schedule. A schedule without a following due time is '
+  'paused.';
 
--- One refused job costs its own due time only. A rule or zone that the server has ceased to know
--- pauses its schedule.
+-- A refused job costs the job's due time only. A rule or zone that the server has ceased to know
+-- pauses the schedule.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_refused(rule pulse.schedule, error text)
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -129,7 +130,7 @@ BEGIN
   PERFORM pulse_internal.move_schedule(rule, following);
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_refused(pulse.schedule, text) IS
-  'Counts the next due time of a schedule as missed and keeps the error, because its job was '
+  'Counts the next due time of a schedule as missed and keeps the error, because the job was '
   'refused.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.settle_alone(
@@ -154,8 +155,8 @@ EXCEPTION
     END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_alone(pulse.schedule, timestamptz) IS
-  'Settles one schedule so that an error in it undoes nothing else; returns how many due times, '
-  'and the error of a schedule that no change can have.';
+  'Settles one schedule so that an error of the schedule undoes no other change; returns how many '
+  'due times, and the error of a schedule that no change can have.';
 
 -- Without a savepoint for each schedule; after an error one by one. One at least is settled.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_batch(
@@ -188,10 +189,11 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz, timestamptz) IS
-  'Settles locked schedules until that time; returns how many due times, and what errors stay.';
+  'Settles locked schedules until that time; returns how many due times, and the errors that '
+  'stay.';
 
--- What falls due under claims = off is neither fired nor counted. In a copy the rows stay as they
--- came; adoption starts its schedules from then.
+-- Due times under claims = off are neither fired nor counted. In a copy the rows stay as the copy
+-- got the rows; adoption starts the copy's schedules from then.
 CREATE OR REPLACE FUNCTION pulse_internal.may_settle(moment timestamptz) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -209,11 +211,11 @@ BEGIN
   RETURN false;
 END $$;
 COMMENT ON FUNCTION pulse_internal.may_settle(timestamptz) IS
-  'Returns whether this server settles schedules. While pulse.claims is off it moves them past the '
-  'moment.';
+  'Returns whether this server settles schedules. While pulse.claims is off the call moves the '
+  'schedules past the moment.';
 
--- One probe of the index. Due times that crowd share a sweep, and what is held by another
--- transaction is looked at again after a moment.
+-- One probe of the index. Due times that crowd share a sweep, and a later sweep checks again the
+-- schedules that another transaction holds.
 CREATE OR REPLACE FUNCTION pulse_internal.note_schedules(after timestamptz = '-infinity')
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -230,8 +232,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.note_schedules(timestamptz) IS
   'Requests a sweep at the least due time of all schedules that comes after that time.';
 
--- The rows of a batch are locked first, so that two sweeps share the work. What falls due belongs
--- to no trace, least of all to that of the session that happens to sweep.
+-- The function first locks the rows of a batch, so that two sweeps share the work. Jobs of due
+-- times belong to no trace, least of all to the trace of the session that happens to sweep.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_schedules(ends timestamptz) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
@@ -268,10 +270,10 @@ BEGIN
     PERFORM pulse_internal.note_schedules(
       CASE WHEN errors IS NULL THEN '-infinity' ELSE moment END);
   END IF;
-  -- Where all that is due is held by other transactions, to call again at once gains nothing.
+  -- Where other transactions hold all due schedules, a call at once gains nothing.
   RETURN settled > 0
     AND EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment);
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_schedules(timestamptz) IS
-  'Settles the schedules that are due, until that time. Returns whether it has settled some due '
-  'times and left others.';
+  'Settles the schedules that are due, until that time. Returns whether the call has settled some '
+  'due times and left others.';

@@ -32,17 +32,19 @@ CREATE OR REPLACE FUNCTION pulse_internal.longest_tick_us() RETURNS bigint
 COMMENT ON FUNCTION pulse_internal.longest_tick_us() IS
   'Returns the most that the liveness clock advances between two ticks, in microseconds.';
 
--- Stores the clock when the last tick is old enough, and returns the time that it left out since
--- then (an outage, a step of the wall clock). A tick writes any row that no transaction locks, and
--- skips the write while eight open sweeps lock them all. The written row exceeds every other by a
--- microsecond at least. Among equal rows a tick from before a backward step of the wall clock would
--- win, and the liveness clock would stand still until that time.
+-- Stores the clock when the last tick is old enough, and returns the time that the liveness clock
+-- left out since the last tick (an outage, a step of the wall clock). A tick writes any row that no
+-- transaction locks, and skips the write while eight open sweeps lock all rows. The written row
+-- exceeds every other row by a microsecond at least. Among equal rows a tick from before a backward
+-- step of the wall clock would win, and the liveness clock would stand still until the time of that
+-- tick.
 CREATE OR REPLACE FUNCTION pulse_internal.tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   newest pulse.clock;
-  -- One moment for both times: the clock would step back by what lies between two.
+  -- The function reads one moment for both times: with two readings the clock would step back by
+  -- the time between the readings.
   moment timestamptz := clock_timestamp();
   live_us bigint := pulse_internal.live_base_us(moment);
   elapsed interval;
@@ -63,7 +65,7 @@ BEGIN
   RETURN greatest(elapsed - pulse_internal.interval(live_us - newest.vt_us), interval '0');
 END $$;
 COMMENT ON FUNCTION pulse_internal.tick() IS
-  'Advances the liveness clock and returns the time since the last tick that it left out.';
+  'Advances the liveness clock and returns the time since the last tick that the clock left out.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.last_tick() RETURNS timestamptz
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -71,4 +73,4 @@ BEGIN
   RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
 END $$;
 COMMENT ON FUNCTION pulse_internal.last_tick() IS
-  'Returns when the last sweep began that has committed.';
+  'Returns the beginning of the last committed sweep.';

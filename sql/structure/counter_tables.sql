@@ -1,5 +1,5 @@
--- What became of attempts, counted per minute and per hour: sweeps add what shared memory counted.
--- An empty name stands for all names that found no counter.
+-- The ends of attempts, counted per minute and per hour: sweeps add the counts of shared memory. An
+-- empty name stands for all names that found no counter.
 
 CREATE TABLE pulse.counter (
   span        text NOT NULL,

@@ -1,7 +1,7 @@
 -- Jobs that wait for others, and flows.
 
--- What a job waits for: a row has its parents of 64 neighbouring ids. The rows of a job go when it
--- starts; of one that was cancelled because of a parent they stay, for a retry of the parent.
+-- The parents of a job: a row has the parents of 64 neighbouring ids. The rows of a job go when the
+-- job starts; the rows of a job cancelled because of a parent stay, for a retry of the parent.
 CREATE TABLE pulse.dependency (
   child_id     bigint NOT NULL,
   parents_from bigint NOT NULL,
@@ -12,8 +12,8 @@ CREATE TABLE pulse.dependency (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
 
--- Jobs that were added together. A job is a member of one flow at most. Its row keeps parents for
--- the picture of the flow: what a job waits for is forgotten when it starts.
+-- Jobs that were added together. A job is a member of one flow at most. The row keeps parents for
+-- the picture of the flow: the rows of pulse.dependency go when the job starts.
 CREATE SEQUENCE pulse.flow_id_seq AS bigint;
 CREATE TABLE pulse.flow (
   id         bigint PRIMARY KEY,

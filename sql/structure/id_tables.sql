@@ -1,4 +1,4 @@
--- Ids of jobs, flows and operations. One function takes every id. ids.sql has the leap over those
+-- Ids of jobs, flows and operations. One function takes every id. ids.sql has the leap over the ids
 -- that a lost server may have given out.
 
 CREATE FUNCTION pulse_internal.next_id(sequence regclass) RETURNS bigint
@@ -10,7 +10,8 @@ ALTER TABLE pulse.flow ALTER COLUMN id
 ALTER TABLE pulse.operation ALTER COLUMN id
   SET DEFAULT pulse_internal.next_id('pulse.operation_id_seq');
 
--- Where ids are taken. A copy of this place that lags behind has the note of its own past.
+-- The place where ids are taken. A copy of the place that lags behind has the note of the copy's
+-- own past.
 CREATE FUNCTION pulse_internal.id_place() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_id_place';
 CREATE SEQUENCE pulse.id_place_seq AS bigint;

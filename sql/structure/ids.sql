@@ -1,15 +1,15 @@
 -- Ids that are never given out twice. A server that continues from files which lag behind (an
 -- asynchronous failover, a restore to a point in time) does not know the last ids. So the first id
--- of a timeline or server leaps over all of them, and the gap is written down: an id of it that no
--- table has may be that of a lost job.
+-- of a timeline or server leaps over all such ids, and the leap notes the gap: an id of the gap
+-- that no table has may be the id of a lost job.
 
 COMMENT ON FUNCTION pulse_internal.next_id(regclass) IS
   'Returns the next id of a sequence of ids; leaps where this server takes ids for the first time.';
 COMMENT ON FUNCTION pulse_internal.id_place() IS
   'Returns where ids are taken: the timeline, above 32 bits of the system identifier.';
 COMMENT ON TABLE pulse.id_gap IS
-  'Ids of jobs that this server leapt over, as another one may have given them out. One that no '
-  'table has is unknown.';
+  'Ids of jobs that this server leapt over, as another server may have given the ids out. An id '
+  'of a gap that no table has is unknown.';
 COMMENT ON COLUMN pulse.id_gap.to_id IS 'The last id of the gap';
 COMMENT ON COLUMN pulse.id_gap.from_id IS 'The first id of the gap';
 COMMENT ON COLUMN pulse.id_gap.leapt_at IS 'When the leap was made: at the first id afterwards';
@@ -17,18 +17,19 @@ COMMENT ON COLUMN pulse.id_gap.leapt_at IS 'When the leap was made: at the first
 CREATE OR REPLACE FUNCTION pulse_internal.has_gap_row(to_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_gap_row';
 COMMENT ON FUNCTION pulse_internal.has_gap_row(bigint) IS
-  'Returns whether the gap that ends there has its row; keeps no lock.';
+  'Returns whether the gap that ends at this id has a row; keeps no lock.';
 
 CREATE OR REPLACE VIEW pulse_internal.pending_gap AS
   SELECT f.last_value AS from_id, t.last_value AS to_id,
          pg_catalog.to_timestamp(a.last_value / 1e6) AS leapt_at
     FROM pulse.gap_from_seq AS f, pulse.gap_to_seq AS t, pulse.gap_at_seq AS a
    WHERE t.is_called AND NOT pulse_internal.has_gap_row(t.last_value);
-COMMENT ON VIEW pulse_internal.pending_gap IS 'The last gap, until a sweep has made its row.';
+COMMENT ON VIEW pulse_internal.pending_gap IS
+  'The last gap, until a sweep has made the row of the gap.';
 
--- A record of a sequence covers its number and the 32 after it. The server of the last record took
--- the first of these 33 at least. So a transaction that took an id below the last 64, and whose
--- commit is lost, was open while that server took 32 other ids.
+-- A record of a sequence covers its number and the 32 after the number. The server of the last
+-- record took the first of these 33 at least. So a transaction that took an id below the last 64,
+-- and whose commit is lost, was open while that server took 32 other ids.
 CREATE OR REPLACE FUNCTION pulse_internal.first_in_doubt() RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -53,7 +54,7 @@ CREATE OR REPLACE VIEW pulse_internal.id_gaps AS
   SELECT pulse_internal.first_in_doubt(), 9223372036854775807, pulse.now()
    WHERE pulse_internal.is_leap_due();
 COMMENT ON VIEW pulse_internal.id_gaps IS
-  'All gaps of ids; the last one has no end before the leap, and no row before the next sweep.';
+  'All gaps of ids; the last gap has no end before the leap, and no row before the next sweep.';
 
 -- Called under a lock. A crash between two notes lets the next id leap once more: the place comes
 -- last. Of two attempts at one restore the later timeline leaps farther, past all ids that the
@@ -86,15 +87,15 @@ BEGIN
   PERFORM setval('pulse.id_place_seq', place);
 END $$;
 COMMENT ON FUNCTION pulse_internal.leap(bigint) IS
-  'Moves the sequences of ids to the next multiple of 2^32 past all that can have been given out, '
-  'and notes the gap and the place. No rollback undoes it.';
+  'Moves the sequences of ids to the next multiple of 2^32 past all ids that a server can have '
+  'given out, and notes the gap and the place. No rollback undoes the leap.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.leap_here() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_leap_here';
 COMMENT ON FUNCTION pulse_internal.leap_here() IS
   'Leaps, whether or not this server has taken ids before.';
 
--- Of two sweeps at once one leaves it to the other.
+-- Of two sweeps at once, one sweep leaves the row to the other.
 CREATE OR REPLACE FUNCTION pulse_internal.note_gap() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -109,7 +110,7 @@ EXCEPTION WHEN lock_not_available THEN
   RETURN;
 END $$;
 COMMENT ON FUNCTION pulse_internal.note_gap() IS
-  'Makes the row of the last gap, unless it is there or another transaction locks the table.';
+  'Makes the row of the last gap, unless the row is there or another transaction locks the table.';
 
 -- The tables that keep a trace of a job that has committed.
 CREATE OR REPLACE FUNCTION pulse_internal.has_trace(job_id bigint) RETURNS boolean

@@ -1,5 +1,5 @@
--- Which installation the jobs belong to: a copy hands out none before adopt_installation().
--- extension/install/installation.cpp writes the row and keeps it up to date.
+-- The installation that the jobs belong to: a copy hands out no job before adopt_installation().
+-- extension/install/installation.cpp writes the row and keeps the row up to date.
 
 CREATE OR REPLACE FUNCTION pulse_internal.system_identifier() RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_system_identifier';
@@ -10,7 +10,8 @@ CREATE OR REPLACE VIEW pulse_internal.this_place AS
   SELECT pulse_internal.system_identifier() AS system_identifier, d.oid AS database_oid,
          'pulse.job'::pg_catalog.regclass::oid AS job_oid
     FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database();
-COMMENT ON VIEW pulse_internal.this_place IS 'What the row of an installation says of its place.';
+COMMENT ON VIEW pulse_internal.this_place IS
+  'The values of this place, as the row of an installation has the values.';
 
 -- A dump contains the installation's row but not the witness. Without the witness, a copy could
 -- pass for an upgraded server: a server made by the same script can have the same oids. A dump
@@ -83,8 +84,8 @@ CREATE OR REPLACE VIEW pulse_internal.highest_numbers AS
 COMMENT ON VIEW pulse_internal.highest_numbers IS
   'The highest stored token and worker id, and the next number of each sequence.';
 
--- 0 in a new database, and in one whose rows 0.1.0 wrote. Above all stored numbers where 0.1.0
--- dumped the jobs on a later timeline, or where they were restored without the sequences.
+-- 0 in a new database, and in a database whose rows 0.1.0 wrote. Above all stored numbers where
+-- 0.1.0 dumped the jobs on a later timeline, or where the jobs were restored without the sequences.
 CREATE OR REPLACE FUNCTION pulse_internal.first_epoch_base(timeline int) RETURNS int
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(max(CASE WHEN n.stored >= (timeline::bigint << 40 | n.next)
@@ -92,14 +93,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.first_epoch_base(timeline int) RETURNS
     FROM pulse_internal.highest_numbers AS n;
 $$;
 COMMENT ON FUNCTION pulse_internal.first_epoch_base(int) IS
-  'Returns the least epoch_base that puts every new number above all stored ones.';
+  'Returns the least epoch_base that puts every new number above all stored numbers.';
 
 -- Jobs come without the sequences by logical replication, or as the data of some tables.
 CREATE OR REPLACE FUNCTION pulse_internal.raise_sequences() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  own CONSTANT bigint := 1099511627775;  -- the part of a number that its sequence gave
+  own CONSTANT bigint := 1099511627775;  -- the part of a number that the sequence gave
 BEGIN
   PERFORM setval(n.sequence, n.stored)
      FROM (VALUES
@@ -143,8 +144,8 @@ BEGIN
   PERFORM pulse_internal.note_schedules();
 END $$;
 COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
-  'Starts every schedule of an adopted copy from now, or from what it has settled if that is '
-  'later.';
+  'Starts every schedule of an adopted copy from now, or from the last settled due time if that '
+  'time is later.';
 
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -185,6 +186,7 @@ BEGIN
   RETURN adopted;
 END $$;
 COMMENT ON FUNCTION pulse.adopt_installation() IS
-  'Makes the jobs of a copy this database''s own, so that workers claim them here, and returns '
-  'the new installation. New numbers are above all stored ones. Call it also after restoring data '
-  'over data, and after DROP SUBSCRIPTION. Raises PU007 outside READ COMMITTED.';
+  'Makes the jobs of a copy jobs of this database, so that workers claim the jobs here, and '
+  'returns the new installation. New numbers are above all stored numbers. Make the call also '
+  'after restoring data over data, and after DROP SUBSCRIPTION. Raises PU007 outside READ '
+  'COMMITTED.';

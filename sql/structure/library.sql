@@ -1,5 +1,6 @@
--- Functions of this version need its library. An older one is loaded in open sessions, in a server
--- that preloads it and was not restarted, and where only the files of the SQL are new.
+-- Functions of this version need the library of this version. An older library is loaded in open
+-- sessions, in a server that preloads the library and was not restarted, and where only the files
+-- of the SQL are new.
 DO $$
 DECLARE
   own text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'pg_pulse');

@@ -1,4 +1,4 @@
--- What operators did to many jobs at once, and how each of these jobs was before.
+-- Changes of many jobs at once by operators, and how each of the jobs was before.
 
 CREATE SEQUENCE pulse.operation_id_seq AS bigint;
 CREATE TABLE pulse.operation (

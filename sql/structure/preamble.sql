@@ -1,12 +1,13 @@
--- Refuses to be sourced by hand: psql obeys this line, CREATE EXTENSION ignores it.
+-- Refuses to be sourced by hand: psql obeys the next line, CREATE EXTENSION ignores the line.
 \echo Use "CREATE EXTENSION pg_pulse" to load this file. \quit
 
 -- The server puts the schema pulse first; this script must not call an object planted there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- The schema that CREATE EXTENSION makes has what default privileges grant on new schemas. One that
--- its transaction had made before cannot be told apart, and may lose the same rights. What is left
--- are no initial rights of the extension, whose member the schema is not.
+-- The schema that CREATE EXTENSION makes has the rights that default privileges grant on new
+-- schemas. A schema that the same transaction had made before cannot be told apart, and may lose
+-- the same rights. The remaining rights are no initial rights of the extension, because the schema
+-- is no member of the extension.
 DO $$
 DECLARE
   given record;
@@ -30,8 +31,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- A schema of this name may exist already. Its owner, and every role that may create in it, could
--- add functions that then run with the rights of the extension's owner.
+-- A schema of this name may exist already. The owner of the schema, and every role that may create
+-- in the schema, could add functions that then run with the rights of the extension's owner.
 DO $$
 DECLARE
   home pg_namespace;
@@ -60,11 +61,13 @@ BEGIN
   END IF;
 END $$;
 
--- What no program calls. The schema belongs to the extension, so one of this name is an error.
+-- Functions and relations that no program calls. The schema belongs to the extension, so an older
+-- schema of this name is an error.
 CREATE SCHEMA pulse_internal;
 COMMENT ON SCHEMA pulse_internal IS
-  'What pg_pulse uses itself: no program calls it, and any version may change it.';
+  'Functions and relations of pg_pulse''s own: no program calls the functions, and any version '
+  'may change the schema.';
 
--- Which library the server has loaded is asked before it is needed.
+-- The script asks which library the server has loaded before the script needs the library.
 CREATE FUNCTION pulse.version() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';

@@ -1,12 +1,14 @@
--- The settings as SQL sees them, and the argument checks that several parts share. A setting is
--- read through the library, so it is known before the session has loaded the library.
+-- The settings as SQL sees the settings, and the argument checks that several parts share. SQL
+-- reads a setting through the library, so the setting is known before the session has loaded the
+-- library.
 
 COMMENT ON FUNCTION pulse.version() IS 'Returns the version of the loaded library, such as 0.2.0.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.setting_us(name text) RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_setting_us';
 COMMENT ON FUNCTION pulse_internal.setting_us(text) IS
-  'Returns a duration setting, named without its prefix, in microseconds; NULL when it is -1.';
+  'Returns a duration setting, named without the prefix, in microseconds; NULL when the setting '
+  'is -1.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.max_crashes() RETURNS int
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes';
@@ -15,40 +17,41 @@ COMMENT ON FUNCTION pulse_internal.max_crashes() IS 'Returns the setting pulse.m
 CREATE OR REPLACE FUNCTION pulse_internal.max_crashes_of(identifier text) RETURNS int
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes_of';
 COMMENT ON FUNCTION pulse_internal.max_crashes_of(text) IS
-  'Returns the crash of a task''s job that quarantines it; -1 means none.';
+  'Returns the crash of a task''s job that quarantines the job; -1 means none.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
 COMMENT ON FUNCTION pulse_internal.events_on() IS 'Returns the setting pulse.events.';
 
 -- For pg_pulse_tap, and for functions of 0.1.0: a heartbeat that waits for an update of the
--- extension goes on with its old body.
+-- extension goes on with the old body.
 CREATE OR REPLACE FUNCTION pulse_internal.in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
 COMMENT ON FUNCTION pulse_internal.in_client_block() IS
   'Returns whether the client has opened a transaction block.';
 
--- Inside a SECURITY DEFINER function, current_user is its owner.
+-- Inside a SECURITY DEFINER function, current_user is the function's owner.
 CREATE OR REPLACE FUNCTION pulse_internal.caller() RETURNS name
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE current_setting('role') WHEN 'none' THEN session_user
            ELSE current_setting('role')::name END;
 $$;
 COMMENT ON FUNCTION pulse_internal.caller() IS
-  'Returns the role that the session acts as: that of SET ROLE, or else the session''s user.';
+  'Returns the role that the session acts as: the role of SET ROLE, or else the session''s user.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.asking_role() RETURNS name
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_asking_role';
 COMMENT ON FUNCTION pulse_internal.asking_role() IS
   'Returns the current user of the call to a public function that acts with the rights of the '
-  'extension''s owner and asks who has called: of an application''s SECURITY DEFINER function, the '
-  'owner of that function. Outside of such a call what caller() returns.';
+  'extension''s owner and asks for the calling role: of an application''s SECURITY DEFINER '
+  'function, the owner of that function. Outside of a public function, returns the role of '
+  'caller().';
 
 CREATE OR REPLACE FUNCTION pulse_internal.begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
 COMMENT ON FUNCTION pulse_internal.begin_async_write() IS
-  'Begins writes that a later sweep repeats if a crash loses them. A transaction that writes '
-  'nothing else commits asynchronously.';
+  'Begins writes that a later sweep repeats if a crash loses the writes. A transaction that '
+  'writes nothing else commits asynchronously.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_end_lazy_write';

@@ -7,14 +7,15 @@ CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.worker_id_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.attachment_seq AS bigint;
 
--- Both sequences begin at a random place in their first sixteenth. So a worker that outlives its
+-- Both sequences begin at a random place in their first sixteenth. So a worker that outlives an
 -- installation shares no token and no worker id with the next installation.
 SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
     ('x0000000' || pg_catalog.translate(
        pg_catalog.left(pg_catalog.gen_random_uuid()::text, 10), '-', ''))::bit(64)::bigint, false)
   FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
 
--- The hash that gives a queue its mark in shared memory. It must never change: an index uses it.
+-- The hash that gives a queue a mark in shared memory. The hash must never change: an index uses
+-- the hash.
 CREATE FUNCTION pulse_internal.queue_slot(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
@@ -73,9 +74,10 @@ CREATE TABLE pulse.job (
   vacuum_truncate = off, fillfactor = 40
 );
 
--- The order of P8. A claim reads it per task and priority, so jobs that are not due cost one step.
--- Jobs claimed in place stay on it, and claims step over them, until they end or are indexed.
--- Entries are equal only for versions of one job, which is rare, so deduplication is off.
+-- The order of P8. A claim reads the index per task and priority, so jobs that are not due cost one
+-- step. Jobs claimed in place stay in the index, and claims step over the jobs, until the jobs end
+-- or are indexed. Entries are equal only for versions of one job, which is rare, so deduplication
+-- is off.
 CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
   WITH (deduplicate_items = off) WHERE index_lane = 'o';
 -- Recovery, held() and heartbeats find a worker's jobs on this index and in claim_batch.
@@ -85,13 +87,13 @@ CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse_internal.queue_slot(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
--- Promotion finds the parked jobs that have fallen due since its last pass.
+-- Promotion finds the parked jobs that have fallen due since the last pass.
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 -- The places that a queue has given away: its open and its running jobs.
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
   WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'r');
--- A key is unique among waiting jobs only: a running job loses it to the next add. No job with a
--- key is claimed in place. A job whose key is undecided has it as a running one has.
+-- A key is unique among waiting jobs only: a running job loses the key to the next add. No job with
+-- a key is claimed in place. A job whose key is undecided has the key as a running job has.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane IN ('o', 'p', 'w');
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
@@ -100,12 +102,12 @@ CREATE INDEX job_running_key_idx ON pulse.job (job_key)
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id) WHERE index_lane = 'w';
--- Promotion: the job that comes first in a strict queue, whatever its order.
+-- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
 CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
   WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
 
--- The owners of jobs claimed in place. A row is deleted when its last job has ended, or when a
--- heartbeat of its worker indexes the jobs that still run.
+-- The owners of jobs claimed in place. A row is deleted when the last job of the row has ended, or
+-- when a heartbeat of the row's worker indexes the jobs that still run.
 CREATE TABLE pulse.claim_batch (
   worker_id      bigint NOT NULL,
   token          bigint NOT NULL,
@@ -118,7 +120,8 @@ CREATE TABLE pulse.claim_batch (
   autovacuum_vacuum_cost_delay = 0
 );
 CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
--- A publication FOR ALL TABLES has its rows; without an identity a subscriber stops at an UPDATE.
+-- A publication FOR ALL TABLES has the rows of the table; without an identity a subscriber stops at
+-- an UPDATE.
 ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 
 CREATE TABLE pulse.finished_job (
@@ -150,7 +153,7 @@ CREATE TABLE pulse.finished_job (
   traceparent   text, start_by timestamptz, keeps_result boolean, added_by text COLLATE "C",
   before_end    json
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
--- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
+-- Pruning deletes the oldest jobs first; a task may have a retention of its own for completed jobs.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
   WHERE state = 'completed';
 CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at)
@@ -189,9 +192,9 @@ CREATE TABLE pulse.worker (
 CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'draining');
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- The row is narrow and only its key is indexed, so that every heartbeat is a HOT update. The
--- column `verdict` has the worker's status. It keeps its name of 0.1.0: a heartbeat that waits for
--- an update of the extension goes on with the functions of that version.
+-- The row is narrow and only the key is indexed, so that every heartbeat is a HOT update. The
+-- column `verdict` has the worker's status. The column keeps its name of 0.1.0: a heartbeat that
+-- waits for an update of the extension goes on with the functions of that version.
 CREATE TABLE pulse.heartbeat (
   worker_id         bigint PRIMARY KEY,
   beat_live_us      bigint NOT NULL,
@@ -244,8 +247,8 @@ CREATE TABLE pulse.queue (
 );
 -- Each sweep asks which levels are fair.
 CREATE INDEX queue_fair_idx ON pulse.queue (queue_name) WHERE fair;
--- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
--- claimed before then may be more than the queue runs without them, as verify() must know.
+-- The value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
+-- claimed before then may be more than the queue runs without the settings, as verify() must know.
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 
 CREATE TABLE pulse.queue_pause (
@@ -312,7 +315,7 @@ CREATE TABLE pulse.schedule (
   added_by         text COLLATE "C" DEFAULT current_user,
   paused_at        timestamptz, paused_by text
 );
--- A sweep asks for the least due time; schedules that are not due cost it nothing.
+-- A sweep asks for the least due time; schedules that are not due cost the sweep nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
 CREATE INDEX schedule_gone_idx ON pulse.schedule (gone_at) WHERE gone_at IS NOT NULL;
 
@@ -320,9 +323,9 @@ CREATE INDEX schedule_gone_idx ON pulse.schedule (gone_at) WHERE gone_at IS NOT 
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
--- The first token or worker id writes the row; both count from its epoch_base. pg_dump keeps the
--- row, so a restored copy is recognised by it; a second row also shows a copy. A primary key would
--- make such a restore fail half-way, and leave its jobs with the wrong row.
+-- The first token or worker id writes the row; both count from the row's epoch_base. pg_dump keeps
+-- the row, so a restored copy is recognised by the row; a second row also shows a copy. A primary
+-- key would make such a restore fail half-way, and leave the jobs with the wrong row.
 CREATE TABLE pulse.installation (
   id                uuid NOT NULL,
   system_identifier bigint NOT NULL,
@@ -339,7 +342,8 @@ CREATE TRIGGER installation_changed
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
--- pg_dump leaves it out, so a restored copy lacks it even if the copy has the same oids.
+-- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
+-- oids.
 CREATE TABLE pulse.installation_witness (installation_id uuid NOT NULL);
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a

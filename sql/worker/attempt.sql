@@ -1,5 +1,6 @@
 -- Ends of attempts other than a plain success. extension/finish/attempt_end.cpp decides the next
--- state for every caller. It locks the row, then the job key, and waits for neither.
+-- state for every caller. The function there locks the row, then the job key, and waits for
+-- neither.
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_attempts(
     endings pulse_internal.ending[], tokens bigint[] = NULL, max_count int = NULL)
@@ -7,16 +8,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_attempts(
   LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_end_attempts';
 COMMENT ON FUNCTION pulse_internal.end_attempts(pulse_internal.ending[], bigint[], int) IS
   'Ends at most max_count attempts: each job is cancelled, quarantined or failed, or waits again. '
-  'The tokens stand beside the endings; NULL means the attempt that runs, whatever its token. '
-  'Returns the new state of each job whose attempt it ended; leaves jobs whose row another '
+  'The tokens stand beside the endings; NULL means the running attempt, whatever the token. '
+  'Returns the new state of each job whose attempt the call ended; leaves jobs whose row another '
   'transaction holds.';
 
 -- --- rows that no change can have ---------------------------------------------------------------
 --
 -- A trigger or a constraint of others may refuse the change of one row. Sweeps change many rows in
--- one step, without a savepoint for each. Where such a step raises an error they repeat it apart,
--- each row in a savepoint of its own, and step over those that raise. So none stops the others.
--- OTHERS alone would let the failed ASSERT of a trigger pass.
+-- one step, without a savepoint for each row. Where a step raises an error, the sweep repeats the
+-- step apart, each row in a savepoint of its own, and steps over the rows that raise an error. So
+-- no row stops the other rows. OTHERS alone would let the failed ASSERT of a trigger pass.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_of_one_row(code text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -25,7 +26,7 @@ COMMENT ON FUNCTION pulse_internal.is_of_one_row(text) IS
   'Returns whether an error of this SQLSTATE concerns one row. Deadlocks, locks that are not '
   'granted, missing resources, failing disks and cancellations concern the whole call.';
 
--- A trigger that refuses all rows of a task would fill the log with their names.
+-- A trigger that refuses all rows of a task would fill the log with the names of the rows.
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_refused(
     errors text[], what_next text = 'Sweeps try again.')
   RETURNS void
@@ -38,7 +39,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.warn_of_refused(text[], text) IS
-  'Warns of rows that were stepped over, with the errors of three of them.';
+  'Warns of rows that a call stepped over, with the errors of three rows.';
 
 -- In no order: where the time is short, rows that raise and others come in turn.
 CREATE OR REPLACE FUNCTION pulse_internal.do_apart(
@@ -62,8 +63,8 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.do_apart(text, bigint[], text, timestamptz) IS
-  'Runs a statement for each id, its $1, in a savepoint of its own, until that time. Returns the '
-  'ids for which it raised no error, and the errors.';
+  'Runs a statement for each id, as $1, in a savepoint of its own, until that time. Returns the '
+  'ids for which the statement raised no error, and the errors.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_many(
     endings pulse_internal.ending[], tokens bigint[], max_count int, apart_until timestamptz)
@@ -96,5 +97,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.end_many(
   pulse_internal.ending[], bigint[], int, timestamptz) IS
-  'Ends at most max_count attempts as end_attempts does. apart_until: each in a savepoint of its '
-  'own, until that time, with the error of each that raises one; NULL: all in one step.';
+  'Ends at most max_count attempts as end_attempts does. apart_until: each attempt in a savepoint '
+  'of its own, until that time, with the error of each attempt that raises an error; NULL: all '
+  'attempts in one step.';

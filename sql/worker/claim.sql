@@ -1,29 +1,29 @@
--- Taking jobs: claim hands out the first due ones (extension/claim/claim.cpp), claim_job one by its
--- id, and held repeats what claims returned. Lock order: worker (shared), queue (never waited for),
--- row.
+-- Taking jobs: claim hands out the first due jobs (extension/claim/claim.cpp), claim_job takes a
+-- single job by id, and held repeats the jobs that claims returned. Lock order: worker (shared),
+-- queue (never waited for), row.
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
 COMMENT ON FUNCTION pulse_internal.next_token() IS
   'Returns a number that no claim has had before, also across failover, restore and pg_upgrade. '
-  'Raises PU008 in a copy that is not adopted.';
+  'Raises PU008 in a copy that an operator has not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_claims() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
 COMMENT ON FUNCTION pulse_internal.require_claims() IS
-  'Raises PU008 while pulse.claims is off, and in a copy that is not adopted.';
+  'Raises PU008 while pulse.claims is off, and in a copy that an operator has not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_worker_shared(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
 COMMENT ON FUNCTION pulse_internal.lock_worker_shared(bigint) IS
-  'Takes the worker''s lock as its claims do: until the transaction ends, no session declares the '
-  'worker lost.';
+  'Takes the worker''s lock as claims of the worker do: until the transaction ends, no session '
+  'declares the worker lost.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_worker_shared(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_share_worker';
 COMMENT ON FUNCTION pulse_internal.try_lock_worker_shared(bigint) IS
-  'Takes the worker''s lock as its claims do, and returns true; returns false while a session that '
-  'declares the worker lost, or a claim of an isolated job, has the lock.';
+  'Takes the worker''s lock as claims of the worker do, and returns true; returns false while a '
+  'session that declares the worker lost, or a claim of an isolated job, has the lock.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_worker';
@@ -34,8 +34,9 @@ COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
 COMMENT ON FUNCTION pulse_internal.lock_worker(bigint) IS
-  'Takes the right to declare this worker lost, and waits for another session that has it, as a '
-  'claim of an isolated job has; returns false while another claim of the worker is in progress.';
+  'Takes the right to declare this worker lost, and waits for another session that has the right, '
+  'as a claim of an isolated job has; returns false while another claim of the worker is in '
+  'progress.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';
@@ -55,23 +56,23 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
   'Hands out at most max_jobs due jobs in the order of priority, run_at and id; each consumes an '
   'attempt. tasks: NULL means every task that the worker registered for. Jobs with one of '
   'forbidden_flags stay for other workers. The worker starts the first start_jobs at once (NULL: '
-  'all); the rest may wait in the worker, and the claim ends at a job that may not wait: one of a '
-  'queue, or on its last attempt. Raises PU002 for an unknown, lost or stopped worker, '
+  'all); the rest may wait in the worker, and the claim ends at a job that may not wait: a job of '
+  'a queue, or a job on the last attempt. Raises PU002 for an unknown, lost or stopped worker, '
   'PU004 for a value out of range, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
-  'and in a copy that is not adopted.';
+  'and in a copy that an operator has not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.as_claimed(job pulse.job) RETURNS pulse.claimed_job
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_as_claimed';
 COMMENT ON FUNCTION pulse_internal.as_claimed(pulse.job) IS
-  'Returns a running job as its worker gets it.';
+  'Returns a running job as the worker gets the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.outwait_claims(worker_id bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_outwait_claims';
 COMMENT ON FUNCTION pulse_internal.outwait_claims(bigint) IS
   'Waits for the claims of this worker that are in progress now, for at most five seconds.';
 
--- The reply of a claim can be lost before its commit. So the claims in progress come first, and
--- the query after them, with a snapshot of its own.
+-- The reply of a claim can be lost before the claim commits. So the function waits for the claims
+-- in progress first, and the query comes afterwards, with a snapshot of its own.
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -85,9 +86,9 @@ BEGIN
    ORDER BY j.id;
 END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS
-  'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
-  'reply of a claim was lost. Waits for claims of the worker that are in progress, for at most '
-  'five seconds. Raises PU004 for NULL.';
+  'Returns the jobs that this worker holds, as the worker''s claims returned the jobs. A worker '
+  'asks after the reply of a claim was lost. Waits for claims of the worker that are in progress, '
+  'for at most five seconds. Raises PU004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -113,11 +114,11 @@ BEGIN
                    AND pulse_internal.is_killed(job.identifier) THEN 'running' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unclaimable_reason(pulse.job) IS
-  'Returns why no worker may claim a job: parked, expired, future or running (its owner lives); '
-  'NULL for a job that a worker may claim.';
+  'Returns why no worker may claim a job: parked, expired, future or running (the job''s owner '
+  'lives); NULL for a job that a worker may claim.';
 
--- A worker that acknowledges a message for the reason "running" must not do so for a job that only
--- a lock keeps from it.
+-- A worker that acknowledges a message for the reason "running" must not acknowledge where only a
+-- lock keeps the job from the worker.
 CREATE OR REPLACE FUNCTION pulse_internal.unlockable_reason(job_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -134,8 +135,8 @@ BEGIN
            THEN 'finished' ELSE 'unknown' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unlockable_reason(bigint) IS
-  'Returns why a claim could not lock a job: running (its owner lives), busy (another transaction '
-  'holds the row), finished or unknown.';
+  'Returns why a claim could not lock a job: running (the job''s owner lives), busy (another '
+  'transaction holds the row), finished or unknown.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.must_wait_isolated(job pulse.job, worker_id bigint)
   RETURNS boolean
@@ -148,8 +149,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.take_job(job pulse.job, worker_id bigi
   RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_job';
 COMMENT ON FUNCTION pulse_internal.take_job(pulse.job, bigint) IS
-  'Claims a locked job for this worker, and returns its row; the job is one that the worker may '
-  'claim.';
+  'Claims a locked job for this worker, and returns the row; the worker may claim the job.';
 
 CREATE OR REPLACE FUNCTION pulse.claim_job(
     worker_id bigint, job_id bigint, OUT reason text, OUT job pulse.claimed_job)
@@ -191,15 +191,16 @@ BEGIN
       reason := 'finished';
       RETURN;
     ELSIF wanted.state = 'running' THEN
-      reason := 'busy';  -- a table is locked by which its end pauses its queue
+      reason := 'busy';  -- a locked table keeps the end of the attempt from pausing the queue
       RETURN;
     ELSIF wanted.state = 'parked' THEN
-      -- The queue may be paused by now, and its rate dry: only a promotion knows.
+      -- The queue may be paused by now, or without rate tokens: only a promotion knows.
       reason := 'parked';
       RETURN;
     END IF;
   END IF;
-  -- The rule reads the crashes, so it comes after the recovery, which may have counted one.
+  -- The rule reads the crashes, so the rule comes after the recovery, which may have counted a
+  -- crash.
   IF pulse_internal.must_wait_isolated(wanted, claim_job.worker_id) THEN
     reason := 'parked';
     RETURN;
@@ -208,13 +209,13 @@ BEGIN
   job := pulse_internal.as_claimed(pulse_internal.take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
-  'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold '
-  '(one of a queue waits behind it first). '
-  'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
-  'running (another worker that lives has it); busy (another transaction holds the job: '
-  'call again); parked (behind its queue, or a poison suspect that needs an idle worker); '
-  'future; expired (past its start_by: the next sweep ends it); draining (this worker was asked to '
-  'drain or to stop); finished (it ended and is kept); unknown (it has no row: it completed and is '
-  'not kept, was removed, or is not committed). job is NULL unless the reason is claimed or yours. '
-  'Raises PU002 for an unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while '
-  'pulse.claims is off and in a copy that is not adopted.';
+  'Claims a single job by id: a due job, or a job whose owner is lost or silent beyond the '
+  'threshold (a job of a queue waits behind the queue first). reason tells the outcome: claimed; '
+  'yours (the worker has the job already, with the same token); running (another living worker '
+  'has the job); busy (another transaction holds the job: call again); parked (behind the queue, '
+  'or a poison suspect that needs an idle worker); future; expired (past start_by: the next sweep '
+  'ends the job); draining (an operator asked this worker to drain or to stop); finished (the job '
+  'ended and is kept); unknown (the job has no row: the job completed and is not kept, was '
+  'removed, or is not committed). job is NULL unless the reason is claimed or yours. Raises PU002 '
+  'for an unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while pulse.claims '
+  'is off and in a copy that an operator has not adopted.';

@@ -11,5 +11,5 @@ CREATE OR REPLACE FUNCTION pulse_internal.fences(
   RETURNS SETOF record
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 10 AS 'MODULE_PATHNAME', 'pulse_fences';
 COMMENT ON FUNCTION pulse_internal.fences() IS
-  'Returns the fences of this transaction, and why each would refuse its commit now; NULL where it '
-  'would not.';
+  'Returns the fences of this transaction, and why each fence would refuse the commit now; NULL '
+  'where the fence would not refuse.';

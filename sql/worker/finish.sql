@@ -1,11 +1,13 @@
 -- How a claim ends: complete, fail, snooze, release and their plural forms (extension/finish/).
--- Every call carries the token; a stale one changes nothing. Lock order: a single call waits for
--- the job key's lock, then for the row. A plural call takes rows by id, then their keys. It waits
--- for neither, but where its own worker's heartbeats and claims lock rows, for a second in all.
+-- Every call carries the token; a stale token changes nothing. Lock order: a single call waits for
+-- the job key's lock, then for the row. A plural call takes rows by id, then their keys. A plural
+-- call waits for neither, but where heartbeats and claims of the same worker lock rows, for a
+-- second in all.
 
--- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error.
--- A caller that lost the reply to its COMMIT may write its own rows again and then repeat the call.
--- So a transaction that has written may repeat only what it has ended itself, outside a savepoint.
+-- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error. A
+-- caller that lost the reply to a COMMIT may write the caller's rows again and then repeat the
+-- call. So a transaction that has written may repeat only an end that the transaction has made
+-- itself, outside a savepoint.
 CREATE OR REPLACE FUNCTION pulse_internal.refused_token(
     job_id bigint, token bigint, outcome text, has_written boolean = false)
   RETURNS text
@@ -67,19 +69,19 @@ BEGIN
                   (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.require_repeat(bigint, bigint, text, boolean) IS
-  'Returns the state of the job, NULL for one that is deleted, if the call repeats an end that is '
-  'on record; raises PU001 for any other call.';
+  'Returns the state of the job, NULL for a deleted job, if the call repeats an end that is on '
+  'record; raises PU001 for any other call.';
 
 CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
   RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_complete';
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
-  'Ends a claim with success, in the caller''s transaction: the end commits or rolls back with the '
-  'caller''s rows. result is kept with the job where its task keeps completed jobs. A repeat of '
-  'the same call changes nothing where such a record is kept, and raises PU001 where none is, and '
-  'in a transaction that has written, so that the caller''s rows are not written twice. Raises '
-  'PU001 for a lost claim, PU004 for a result out of range.';
+  'Ends a claim with success, in the caller''s transaction: the end commits or rolls back with '
+  'the caller''s rows. result is kept with the job where the task keeps completed jobs. A repeat '
+  'of the same call changes nothing where such a record is kept, and raises PU001 where no record '
+  'is kept, and in a transaction that has written, so that the caller''s rows are not written '
+  'twice. Raises PU001 for a lost claim, PU004 for a result out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_many(
     job_ids bigint[], tokens bigint[], results json[] = NULL)
@@ -99,11 +101,11 @@ CREATE OR REPLACE FUNCTION pulse.fail(
   RETURNS text
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_fail';
 COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
-  'Ends a claim with an error, and returns the new state of the job: ready or parked (it runs '
-  'again after retry_in, or after the task''s backoff where that is NULL), failed (after its last '
-  'attempt, or with retry => false) or cancelled. A repeated call returns the state that the job '
-  'has by then, which may be running. payload: NULL keeps the job''s payload. Raises PU001 for a '
-  'lost claim, PU004 for a value out of range.';
+  'Ends a claim with an error, and returns the new state of the job: ready or parked (the job '
+  'runs again after retry_in, or after the task''s backoff where retry_in is NULL), failed (after '
+  'the last attempt, or with retry => false) or cancelled. A repeated call returns the present '
+  'state of the job, which may be running. payload: NULL keeps the job''s payload. Raises PU001 '
+  'for a lost claim, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_many(
     job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,
@@ -113,9 +115,9 @@ CREATE OR REPLACE FUNCTION pulse.fail_many(
   AS 'MODULE_PATHNAME', 'pulse_fail_many';
 COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
   'Ends many claims with an error each, as fail does, and returns an outcome for each: accepted, '
-  'stale (the claim is lost) or busy (another transaction holds the job: call again), in the order '
-  'of the arrays. Waits as complete_many does, and raises PU004 as it does and for a value out of '
-  'range.';
+  'stale (the claim is lost) or busy (another transaction holds the job: call again), in the '
+  'order of the arrays. Waits as complete_many does, and raises PU004 as complete_many does and '
+  'for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -126,8 +128,8 @@ BEGIN
       ELSE 'its worker ended the attempt at its limit' END, job_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce_late(text, bigint[]) IS
-  'Notifies listeners of pulse_events about jobs whose worker ended them at a limit or after its '
-  'own silence, as a sweep does.';
+  'Notifies listeners of pulse_events, as a sweep does, about jobs whose worker ended the jobs at '
+  'a limit or after a silence of the worker.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_late(
     job_ids bigint[], tokens bigint[], errors text[], causes text[], payloads json[] = NULL)
@@ -135,22 +137,23 @@ CREATE OR REPLACE FUNCTION pulse.fail_late(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_fail_late';
 COMMENT ON FUNCTION pulse.fail_late(bigint[], bigint[], text[], text[], json[]) IS
-  'Ends claims whose worker ended them at their timeout or stall_timeout, with the records of a '
+  'Ends claims whose worker ended the job at its timeout or stall_timeout, with the records of a '
   'sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
   'notification. causes: timeout or stall, by the worker''s own clock, or silence: the worker had '
-  'stood still or was cut off for so long that its task was ended. That attempt is interrupted: '
-  'it counts no crash, and the next one waits for no backoff. payloads: NULL keeps those of the '
-  'jobs. Returns an outcome for each, in the order of the arrays: accepted (also where a '
-  'sweep has ended the attempt so), stale or busy. Waits as complete_many does, and raises PU004 '
-  'as it does and for a value out of range.';
+  'stood still or was cut off for so long that the worker ended the task. An attempt ended for '
+  'silence is interrupted: the attempt counts no crash, and the next attempt waits for no '
+  'backoff. payloads: NULL keeps the payloads of the jobs. Returns an outcome for each, in the '
+  'order of the arrays: accepted (also where a sweep has ended the attempt so), stale or busy. '
+  'Waits as complete_many does, and raises PU004 as complete_many does and for a value out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_release';
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
-  'Hands back jobs that the worker has not started, and their attempts, and returns an outcome for '
-  'each: accepted, stale (the claim is lost) or busy (another transaction holds the job: call '
+  'Hands back jobs that the worker has not started, and their attempts, and returns an outcome '
+  'for each: accepted, stale (the claim is lost) or busy (another transaction holds the job: call '
   'again), in the order of the arrays. Waits, and raises PU004, as complete_many does.';
 
 CREATE OR REPLACE FUNCTION pulse.snooze(
@@ -158,7 +161,7 @@ CREATE OR REPLACE FUNCTION pulse.snooze(
   RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_snooze';
 COMMENT ON FUNCTION pulse.snooze(bigint, bigint, interval, json) IS
-  'Ends a claim and makes its job due again after the delay, with the attempt given back. '
-  'checkpoint: NULL keeps the job''s checkpoint. A snooze leaves no record of its attempt, so a '
+  'Ends a claim and makes the job due again after the delay, with the attempt given back. '
+  'checkpoint: NULL keeps the job''s checkpoint. A snooze leaves no record of the attempt, so a '
   'repeat raises PU001, also in the same transaction. Raises PU001 for a lost claim, PU004 for a '
   'value out of range.';

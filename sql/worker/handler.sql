@@ -11,12 +11,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.handler_trust(handler regprocedure, ro
   RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_handler_trust';
 COMMENT ON FUNCTION pulse_internal.handler_trust(regprocedure, name) IS
-  'Returns whether this role runs a handler: trusted (its owner is a superuser, owns pg_pulse, or '
-  'may act as the role anyway), restricted (SECURITY DEFINER: as its owner, as a '
-  'security-restricted operation) or refused (the owner would gain the rights of the role). NULL '
-  'for a function that does not exist.';
+  'Returns whether this role runs a handler: trusted (the owner of the handler is a superuser, '
+  'owns pg_pulse, or may act as the role anyway), restricted (SECURITY DEFINER: as the owner, as '
+  'a security-restricted operation) or refused (the owner would gain the rights of the role). '
+  'NULL for a function that does not exist.';
 
--- A task whose function was dropped is left out: its jobs wait until it has a handler again.
+-- The list leaves out a task whose function was dropped: jobs of the task wait until the task has a
+-- handler again.
 CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -42,10 +43,10 @@ BEGIN
   RETURN tasks;
 END $$;
 COMMENT ON FUNCTION pulse.handler_tasks() IS
-  'Returns the names of the tasks whose handler the session''s role may execute and runs: one '
-  'whose owner is a superuser, owns pg_pulse or may act as that role anyway, or that is SECURITY '
-  'DEFINER, so that call_handler() runs it restricted. A warning lists the tasks of other '
-  'handlers.';
+  'Returns the names of the tasks whose handler the session''s role may execute and runs: a '
+  'handler whose owner is a superuser, owns pg_pulse or may act as the session''s role anyway, or '
+  'a SECURITY DEFINER handler, which call_handler() runs restricted. A warning lists the tasks of '
+  'other handlers.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_claim(job_id bigint, token bigint)
   RETURNS pulse.job
@@ -72,24 +73,25 @@ BEGIN
   RETURN pulse_internal.as_claimed(pulse_internal.require_claim(job_id, token));
 END $$;
 COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
-  'Returns the job of this claim as claim() hands it out. Raises PU001 when the claim is over.';
+  'Returns the job of this claim as claim() hands the job out. Raises PU001 when the claim is '
+  'over.';
 
 -- The handler has the rights and the settings of the caller. So this function has neither SECURITY
 -- DEFINER nor SET, which the handler would inherit: extension/handler/call_handler.cpp.
 CREATE OR REPLACE FUNCTION pulse.call_handler(job pulse.claimed_job) RETURNS json
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_call_handler';
 COMMENT ON FUNCTION pulse.call_handler(pulse.claimed_job) IS
-  'Calls the handler of a claimed job, as claim() or held_job() returned it, with the caller''s '
-  'rights, and returns its result, without completing the job. What the handler sets lasts until '
-  'it has returned and the deferred constraints of the transaction have been checked, as by SET '
-  'CONSTRAINTS ALL IMMEDIATE; so does pulse.traceparent, which is that of the job. Session-level '
-  'advisory locks, LISTENs, prepared statements, cursors WITH HOLD and temporary objects of the '
-  'handler are taken back, the last only in a session that had none; outside of a transaction '
-  'block currval() is forgotten. A SECURITY DEFINER handler whose owner is no superuser, does not '
-  'own pg_pulse and may not act as the caller''s role runs as a security-restricted operation, and '
-  'defers no constraint. Raises PU005 when the task has no handler, PU004 for a function that '
-  'cannot take a job, 42501 for a handler that handler_tasks leaves out or the caller may not '
-  'execute.';
+  'Calls the handler of a claimed job, as claim() or held_job() returned the job, with the '
+  'caller''s rights, and returns the handler''s result, without completing the job. Settings that '
+  'the handler changes last until the handler has returned and the deferred constraints of the '
+  'transaction have been checked, as by SET CONSTRAINTS ALL IMMEDIATE; so does pulse.traceparent, '
+  'the traceparent of the job. The call takes back session-level advisory locks, LISTENs, '
+  'prepared statements, cursors WITH HOLD and temporary objects of the handler, the last only in '
+  'a session that had no temporary objects; outside of a transaction block currval() is '
+  'forgotten. A SECURITY DEFINER handler whose owner is no superuser, does not own pg_pulse and '
+  'may not act as the caller''s role runs as a security-restricted operation, and defers no '
+  'constraint. Raises PU005 when the task has no handler, PU004 for a function that cannot take a '
+  'job, 42501 for a handler that handler_tasks leaves out or the caller may not execute.';
 
 CREATE OR REPLACE FUNCTION pulse.perform_job(job_id bigint, token bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
@@ -98,7 +100,7 @@ BEGIN
   PERFORM pulse.complete(job_id, token, pulse.call_handler(pulse.held_job(job_id, token)));
 END $$;
 COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
-  'Calls the handler of the job''s task and completes the job with its result, in the caller''s '
-  'transaction and with the caller''s rights, as call_handler does. If the call fails, report the '
-  'error with fail() in another transaction. Raises PU001 when the claim is lost, at the latest at '
-  'COMMIT; PU004, PU005 and 42501 as call_handler does.';
+  'Calls the handler of the job''s task and completes the job with the handler''s result, in the '
+  'caller''s transaction and with the caller''s rights, as call_handler does. If the call fails, '
+  'report the error with fail() in another transaction. Raises PU001 when the claim is lost, at '
+  'the latest at COMMIT; PU004, PU005 and 42501 as call_handler does.';

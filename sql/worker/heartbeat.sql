@@ -1,9 +1,10 @@
 -- Heartbeats. extension/liveness/heartbeat.cpp records the beat and answers idle workers. This part
 -- answers a worker that holds jobs or names some.
 
--- A job that two heartbeats in a row do not name is given back: the reply of its claim was lost.
--- One is not enough, because a claim may commit while the heartbeat is under way. A job whose end
--- raises an error is stepped over, because the heartbeat must not fail.
+-- A heartbeat gives back a job that two heartbeats in a row do not name: the reply of the job's
+-- claim was lost. One heartbeat is not enough, because a claim may commit while the heartbeat is
+-- under way. A heartbeat steps over a job whose end raises an error, because the heartbeat must not
+-- fail.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -32,10 +33,10 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_missing(pulse.heartbeat, bigint[]) IS
-  'Gives back the jobs that this heartbeat and the worker''s last one do not name, and remembers '
-  'those that only this one does not name.';
+  'Gives back the jobs that neither this heartbeat nor the worker''s last heartbeat names, and '
+  'remembers the jobs that only this heartbeat does not name.';
 
--- The heartbeat has locked its worker's row, so no other session changes the row meanwhile.
+-- The heartbeat has locked the worker's row, so no other session changes the row meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.answer_for_jobs(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
@@ -63,8 +64,8 @@ COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
   'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
   'last time.';
 
--- A worker that beats lives, so its loss was none. What force_unlock_workers took counts no crash,
--- so there is none to take back.
+-- A worker that beats lives, so the worker was not lost. force_unlock_workers counts no crash, so
+-- there is no crash to take back.
 CREATE OR REPLACE FUNCTION pulse_internal.answer_lost(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
@@ -82,14 +83,14 @@ BEGIN
   cancelled := '{}';
 END $$;
 COMMENT ON FUNCTION pulse_internal.answer_lost(bigint, bigint[]) IS
-  'Returns the answer to the heartbeat of a worker that has ended or is unknown, which must stop '
-  'every job that it names; notes that a lost one has returned.';
+  'Returns the answer to the heartbeat of a worker that has ended or is unknown. The worker must '
+  'stop every job that the heartbeat names. Notes that a lost worker has returned.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.beat_beside(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_beat_beside';
 COMMENT ON FUNCTION pulse_internal.beat_beside(bigint) IS
-  'Records a heartbeat with a call that does something else, if half of heartbeat_interval is over '
-  'and the call is its own transaction.';
+  'Records a heartbeat with a call of another purpose, if half of heartbeat_interval is over and '
+  'the call is a transaction of its own.';
 
 CREATE OR REPLACE FUNCTION pulse.heartbeat(
     worker_id bigint, job_ids bigint[] = NULL,

@@ -1,6 +1,6 @@
--- Which jobs run. A job claimed in place (extension/claim/in_place_claim.hpp) stays in the open
--- lane, so every reader of running jobs asks running_ids(). It returns ids, so that no plan of a
--- caller reads the whole table.
+-- Running jobs. A job claimed in place (extension/claim/in_place_claim.hpp) stays in the open lane,
+-- so every reader of running jobs asks running_ids(). The function returns ids, so that no plan of
+-- a caller reads the whole table.
 
 CREATE OR REPLACE FUNCTION pulse_internal.running_ids(worker_id bigint, max_count int = NULL)
   RETURNS bigint[]
@@ -29,9 +29,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.index_running(worker_id bigint) RETURN
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  -- complete_many waits for the holders of this lock where it finds one of these rows locked. A
-  -- session that holds it exclusively may wait for this heartbeat's row, so the heartbeat does not
-  -- wait for the lock: it leaves the jobs to the next one.
+  -- complete_many waits for the holders of this lock where complete_many finds a row of these jobs
+  -- locked. A session that holds the lock exclusively may wait for this heartbeat's row, so the
+  -- heartbeat does not wait for the lock: the heartbeat leaves the jobs to the next heartbeat.
   IF NOT pulse_internal.try_lock_worker_shared(index_running.worker_id) THEN
     RETURN false;
   END IF;
@@ -46,5 +46,5 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.index_running(bigint) IS
-  'Moves running jobs that this worker claimed in place to the lane of running jobs; leaves those '
-  'whose row another transaction holds, and all while a session declares the worker lost.';
+  'Moves running jobs that this worker claimed in place to the lane of running jobs; leaves jobs '
+  'whose row another transaction holds, and all jobs while a session declares the worker lost.';

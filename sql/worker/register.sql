@@ -9,7 +9,7 @@ COMMENT ON FUNCTION pulse_internal.next_worker_id() IS
 CREATE OR REPLACE FUNCTION pulse_internal.hold_attachment() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
 COMMENT ON FUNCTION pulse_internal.hold_attachment() IS
-  'Takes a new session lock that stands for this session, and returns its number.';
+  'Takes a new session lock that stands for this session, and returns the lock''s number.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.holds_attachment(attachment bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
@@ -19,15 +19,15 @@ COMMENT ON FUNCTION pulse_internal.holds_attachment(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.forget_attachment(attachment bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_forget_attachment';
 COMMENT ON FUNCTION pulse_internal.forget_attachment(bigint) IS
-  'Forgets an attachment whose worker has deregistered, so that the end of its session asks for '
+  'Forgets an attachment whose worker has deregistered, so that the end of the session asks for '
   'no sweep.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.attachment_state(attachment bigint, incarnation bigint)
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
 COMMENT ON FUNCTION pulse_internal.attachment_state(bigint, bigint) IS
-  'Returns the state of an attached session: open, ended (by its client) or unknown (the server '
-  'ended it or has no record of its end, so silence decides).';
+  'Returns the state of an attached session: open, ended (by the client) or unknown (the server '
+  'ended the session or has no record of the end, so silence decides).';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_live_us(attachment bigint) RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_ended_live_us';
@@ -91,7 +91,7 @@ COMMENT ON FUNCTION pulse_internal.check_worker(text, text[], interval) IS
 CREATE OR REPLACE FUNCTION pulse_internal.warn_in_block(what text) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_warn_in_block';
 COMMENT ON FUNCTION pulse_internal.warn_in_block(text) IS
-  'Warns when the call is inside a transaction block, where its effect waits for the commit.';
+  'Warns when the call is inside a transaction block, where the effect waits for the commit.';
 
 CREATE OR REPLACE FUNCTION pulse.register_worker(
     name text, tasks text[] = NULL, info json = NULL, heartbeat_interval interval = NULL)
@@ -124,14 +124,14 @@ BEGIN
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
-  'Registers a worker, with its first heartbeat, and returns its row. tasks: the tasks that it '
-  'serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and process_start '
-  'let workers of one machine check on each other; slots and forbidden_flags (an array) let '
-  'explain_job() tell which workers could take a job. heartbeat_interval: NULL takes '
-  'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as its attached '
+  'Registers a worker, with the first heartbeat, and returns the worker''s row. tasks: the tasks '
+  'that the worker serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and '
+  'process_start let workers of one machine check on each other; slots and forbidden_flags (an '
+  'array) let explain_job() tell which workers could take a job. heartbeat_interval: NULL takes '
+  'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as the attached '
   'session. info.kill_grace_ms: within this time the worker ends a job at its timeout or '
-  'stall_timeout itself, so sweeps leave the job to it for so long. Raises PU003 when the settings '
-  'contradict each other, PU004 for a value out of range.';
+  'stall_timeout itself, so sweeps leave the job to the worker for so long. Raises PU003 when the '
+  'settings contradict each other, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -159,8 +159,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.attach_worker(bigint) IS
   'Ties a worker to this session: when the client ends the session, the worker is lost after '
-  'pulse.disconnect_grace. Do not call it through a transaction pooler. Raises PU002 for a worker '
-  'that is unknown, lost or stopped.';
+  'pulse.disconnect_grace. Do not make the call through a transaction pooler. Raises PU002 for a '
+  'worker that is unknown, lost or stopped.';
 
 CREATE OR REPLACE FUNCTION pulse.deregister_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -190,6 +190,6 @@ BEGIN
   PERFORM pulse_internal.forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
-  'Ends a worker in order. Jobs that it still runs are interrupted: the attempt is consumed, no '
-  'crash is counted, and they are ready again at once. Repeating the call is harmless. Raises '
-  'PU002 for an unknown worker, PU007 outside READ COMMITTED.';
+  'Ends a worker in order. Jobs that the worker still runs are interrupted: the attempt is '
+  'consumed, no crash is counted, and the jobs are ready again at once. Repeating the call is '
+  'harmless. Raises PU002 for an unknown worker, PU007 outside READ COMMITTED.';
