@@ -6,8 +6,8 @@
 
 namespace pulse::console {
 
-// Lax: a link on another site leads a visitor who is signed in to the page. What changes something
-// is a form, whose page has to prove itself besides.
+// Lax: a link on another site leads a signed-in visitor to the page. Changes come from forms, whose
+// page has to prove itself besides.
 CookieKind cookie_kind(const Origin& origin, const std::string& host) {
   const std::string attributes = "; Path=/; HttpOnly; SameSite=Lax";
   if (origin.is_given()) {

@@ -20,7 +20,7 @@ std::chrono::sys_seconds now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-// A path of this server, and no way to another.
+// A path of this server, and no way to another server.
 bool is_local(const std::string& location) {
   return location.starts_with('/') && !location.starts_with("//") &&
          std::none_of(location.begin(), location.end(),
@@ -54,7 +54,7 @@ Response Gate::with_cookie(const Request& request, const std::string& value,
   return response;
 }
 
-// A refusal names both values, because a proxy may have changed one of them.
+// A refusal names both values, because a proxy may have changed one value.
 void Gate::check_sender(const Request& request) const {
   const std::string& origin = request.header("origin");
   const std::string& host = request.header("host");
@@ -94,7 +94,7 @@ void Gate::check_host(const Request& request) const {
          "Use its address or localhost, or start it with --host NAME or --origin URL.");
 }
 
-// A token that is shown counts, or else the cookie.
+// A token that the client shows counts, or else the cookie.
 Access Gate::access_of(const Request& request) {
   if (!request.header("authorization").empty()) {
     const auto token = tokens_.find_secret(bearer_of(request));
@@ -132,9 +132,9 @@ Access Gate::admit(const Request& request, Need need) {
                   .is_guess = is_shown_in_vain || !cookie_of(request).empty()});
   }
   if (!request.is_change()) return access;
-  // A proxy may add a token to whatever a browser sends, so this is not about cookies alone.
+  // A proxy may add a token to any request of a browser, so the check is not about cookies alone.
   check_sender(request);
-  // A browser adds the cookie to whatever page sends the request; the secret is in our forms only.
+  // A browser adds the cookie to a request of any page; only forms of this server have the secret.
   if (!access.csrf.empty()) {
     const std::string& header = request.header("x-csrf-token");
     const std::string& shown = header.empty() ? request.form.get("csrf") : header;

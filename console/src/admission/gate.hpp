@@ -1,5 +1,5 @@
-// Lets clients in, by the name that they call the server by, and by a token or a browser's cookie.
-// For the server's thread alone.
+// Lets clients in, by the name by which clients call the server, and by a token or a browser's
+// cookie. For the server's thread alone.
 #pragma once
 
 #include <chrono>
@@ -19,18 +19,18 @@ class Gate {
   // the origin.
   Gate(Tokens tokens, std::vector<std::string> names, Origin origin = {});
 
-  // Throws Failed for another name: a page of another origin can make its own name point here.
+  // Throws Failed for another name: a page of another origin can make a name of its own point here.
   void check_host(const Request& request) const;
 
   // The client's access. Throws Failed for a client that the need keeps out, and for a change that
   // a page of another origin may have sent.
   Access admit(const Request& request, Need need);
 
-  // False once the token of the request is no longer in the file as it was. For any thread.
+  // False once the file no longer has the token of the request unchanged. For any thread.
   bool still_admits(const Access& access);
 
   // Answers the form field `token` with a cookie and a redirect to `next`. Throws Failed for an
-  // unknown token; else the request has its name.
+  // unknown token; else the request gets the token's name.
   Response sign_in(Request& request);
   // Takes the cookie from the browser. A copy of the cookie counts until the sign-in ends.
   Response sign_out(const Request& request);

@@ -21,14 +21,16 @@ struct Token {
 
 using TokenList = std::vector<Token>;
 
-// Lines of NAME ROLE sha256:HASH; `#` begins a comment. Otherwise what is wrong, with its line.
+// Lines of NAME ROLE sha256:HASH; `#` begins a comment. Otherwise a text that names the fault, with
+// the line.
 std::variant<TokenList, std::string> parse_tokens(std::string_view text);
 
-// A line of the file, with its end.
+// A line of the file, with the line's end.
 std::string token_line(const Token& token);
 
-// What the file says now: a change of it counts within a second, from any thread. Of a file with
-// lines that cannot be understood the others count; one that cannot be read has no token.
+// The present content of the file: a change of the file counts within a second, from any thread. Of
+// a file with lines that cannot be understood the other lines count; a file that cannot be read has
+// no token.
 class Tokens {
  public:
   // Without a path there are none.
@@ -40,7 +42,7 @@ class Tokens {
   // The tokens that are in the file now.
   TokenList all();
 
-  // Why the file could not be read again: once, until it is read or there is another reason.
+  // Why the file could not be read again: once, until the file is read or there is another reason.
   std::optional<std::string> take_problem();
 
  private:
