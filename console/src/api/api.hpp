@@ -5,7 +5,7 @@
 
 namespace pulse::console {
 
-// `address`: of the server for its clients, where it was given one.
+// `address`: the address of the server for its clients, where the operator gave an address.
 void add_api(Router& router, const std::string& address);
 
 }  // namespace pulse::console

@@ -113,7 +113,7 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
     std::set<std::string> names;
     for (JsonMembers members(request.body); members.next(key, value);) {
       const std::string name = json_string_value('"' + std::string(key) + '"');
-      // Readers differ in which of two members counts.
+      // Readers of JSON differ in which of two members counts.
       if (!names.insert(name).second) {
         refuse(http_status::kBadRequest, "the member '" + name + "' comes twice",
                "Send each once.");

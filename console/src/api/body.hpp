@@ -22,7 +22,7 @@ struct Field {
 
 struct Body {
   nlohmann::json fields = nlohmann::json::object();
-  // As the client wrote them: PostgreSQL stores the text of a JSON document.
+  // The documents as the client wrote the documents: PostgreSQL stores the text of a JSON document.
   std::map<std::string, std::string, std::less<>> documents;
 
   // All fields but the documents, as JSON for a function of the server.
@@ -32,8 +32,8 @@ struct Body {
   std::optional<std::string> parameter(const char* field) const;
 };
 
-// Reads the body, an object with these fields; an empty body is an object without any. A field that
-// is null counts as absent. Throws Failed for anything else, and names the field.
+// Reads the body, an object with these fields; an empty body is an object without any field. A
+// field that is null counts as absent. Throws Failed for anything else, and names the field.
 Body read_body(const Request& request, std::initializer_list<Field> fields);
 
 // The claim's token, from the header Pulse-Token.

@@ -1,4 +1,5 @@
-// Jobs: adding, looking, cancelling, and what a worker says about one that it has claimed.
+// Jobs: adding, reading, cancelling, and a worker's reports about a job that the worker has
+// claimed.
 #include <iterator>
 
 #include "admission/digest.hpp"
@@ -13,9 +14,9 @@
 namespace pulse::console {
 namespace {
 
-// A document goes to the server apart from the other fields, as it was written: to take it out of a
-// larger one, the server would read each string in it. The call names `trace`, so the setting is
-// made before it.
+// A document goes to the server apart from the other fields, as the client wrote the document: to
+// take the document out of a larger document, the server would read each string in the larger
+// document. The call names `trace`, so the server makes the setting before the call.
 constexpr const char* kAddFrom =
     "SELECT a.outcome, a.id, json_build_object('id', a.id::text, 'state', a.state, 'run_at',"
     " a.run_at) AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"
@@ -32,7 +33,8 @@ constexpr const char* kAddTo =
     " d.max_attempts, d.job_key, d.priority, d.flags, coalesce(d.job_key_mode, 'replace')) AS j)"
     " AS a (outcome, id, state, run_at)";
 
-// What has 64 bits becomes a string; what a client without a token does not see is left out.
+// Numbers of 64 bits become strings; the answer leaves out the documents that a client without a
+// token may not see.
 constexpr const char* kShown =
     "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
     " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
@@ -70,8 +72,8 @@ constexpr const char* kCancel =
 
 Response nothing() { return {.status = http_status::kNoContent, .type = ""}; }
 
-// Two requests are the same if their fields are, whatever the order, and their payload to the
-// letter.
+// Two requests are the same if their fields are equal, whatever the order, and their payloads are
+// equal to the letter.
 std::string request_hash(const Body& body) {
   nlohmann::json fields = body.fields;
   for (auto field = fields.begin(); field != fields.end();) {

@@ -24,7 +24,7 @@ constexpr const char* kOverview =
 
 struct Sample {
   const char* column;
-  const char* label;  // of the family; empty: it has none
+  const char* label;  // of the family; empty: the family has no label
 };
 
 struct Family {
@@ -89,7 +89,8 @@ prometheus::MetricFamily family_of(const Family& family, const QueryResult::Row&
   return made;
 }
 
-// To count them, the server looks at each task, so a scrape takes the count of the last minute.
+// To count unserved tasks, the server reads each task, so a scrape takes the count of the last
+// minute.
 class UnservedTasks {
  public:
   std::string count(Database& database) {

@@ -1,6 +1,6 @@
 // Where no background worker and no pulse-worker sweeps, the server answers claims and heartbeats
-// with a notice that a sweep is due. A worker of the API has no session to sweep with, so pulse
-// serve sweeps within its request.
+// with a notice that a sweep is due. A worker of the API has no session for a sweep, so pulse serve
+// sweeps within the worker's request.
 #pragma once
 
 #include "base/postgres/sqlstate.hpp"
@@ -25,8 +25,8 @@ class SweepNotice {
     database_.query("SELECT FROM pulse.sweep()");
   }
 
-  // For answers with claimed jobs, which must reach their client even if the sweep fails: the
-  // server gives the notice again. Afterwards the database may be out of reach.
+  // For answers with claimed jobs, which must reach the client even if the sweep fails: the server
+  // gives the notice again. Afterwards the database may be out of reach.
   void sweep_before_answer() const {
     try {
       sweep_if_due();

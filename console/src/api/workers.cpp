@@ -1,4 +1,4 @@
-// Workers that have no session of their own: registering, claiming, beating.
+// Workers without a session of their own: registering, claiming, beating.
 #include "api/body.hpp"
 #include "api/routes.hpp"
 #include "api/sweep_notice.hpp"
@@ -12,10 +12,12 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMaxWait(30);
-// A client that has gone is noticed after this time at the latest, and gets no job after it.
+// pulse serve notices after this time at the latest that a client has gone, and then claims no job
+// for the client.
 constexpr std::chrono::seconds kWaitStep(2);
 
-// Without an interval of its own a worker has that of the database. None lives by a session here.
+// A worker without an interval of its own has the interval of the database. No worker of the API
+// lives by a session.
 constexpr const char* kRegister =
     "SELECT json_build_object('id', w.id::text, 'name', w.name, 'tasks', w.tasks,"
     " 'heartbeat_interval_seconds', extract(epoch FROM w.heartbeat_interval),"
@@ -99,7 +101,7 @@ std::chrono::milliseconds wait_of(const Body& body) {
 }
 
 // The wait is in the session that claims, where wake-ups are exact. A client that has gone gets no
-// job; a claim would be its heartbeat, too.
+// job; a claim would count as a heartbeat of the client's worker, too.
 Response claim(const Request& request) {
   const Body body = read_body(request, {{"worker_id", Is::id, true},
                                         {"max_jobs", Is::integer},
