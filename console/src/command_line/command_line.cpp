@@ -29,7 +29,7 @@ CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
                                  const std::string& description, Run run) {
   CLI::App* added = command.add_subcommand(name, description);
   added->fallthrough();
-  // Of a command and one below it, the lower one is meant.
+  // Of a command and a command below, the user means the lower command.
   added->parse_complete_callback([this, added, run = std::move(run)] {
     if (added->get_subcommands().empty()) chosen_ = run;
   });

@@ -1,4 +1,5 @@
-// The command line: a command adds its options to it, and what it does once they are read.
+// The command line: a command adds options to the command line, and a function that runs once the
+// options are read.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,14 +18,15 @@ class CommandLine {
  public:
   CommandLine();
 
-  // A command of this name; `run` is called once the options that were added to it are read.
+  // Adds a command of this name; parse() lets the command choose `run` once the options of the
+  // command are read.
   CLI::App& add(const std::string& name, const std::string& description, Run run);
   // The same below another command.
   CLI::App& add_below(CLI::App& command, const std::string& name, const std::string& description,
                       Run run);
 
-  // Nothing: options() and chosen() tell what to do. Else the status to end with; what the user is
-  // told is printed.
+  // Returns nothing where options() and chosen() tell the command to run. Else returns the status
+  // to end with; the function has printed the message for the user.
   std::optional<ExitStatus> parse(int argc, const char* const* argv);
 
   CLI::App& root() { return app_; }

@@ -1,4 +1,4 @@
-// What every command has: its options, the database and the output.
+// The parts that every command has: common options, the database and the output.
 #pragma once
 
 #include <string>
@@ -22,11 +22,12 @@ struct Console {
   Database database;
   Output output;
 
-  // A document as --json shows it: harmless for a terminal.
+  // Prints a document as --json shows the document: harmless for a terminal.
   void print_json(const std::string& document) const;
-  // A list as a table, or as JSON where that was asked for.
+  // Prints a list as a table, or as JSON where the user asked for JSON.
   void print_list(const Columns& columns, const QueryResult& rows) const;
-  // What a command has done, in words, or as `document` where JSON was asked for.
+  // Prints in words, or as `document` where the user asked for JSON, the change that a command has
+  // made.
   void print_done(const std::string& words, const std::string& document) const;
 };
 

@@ -20,7 +20,8 @@ CLI::Validator is_id() {
           "ID"};
 }
 
-// An empty text is a variable that was not set: it would be part of every error.
+// An empty text comes from a variable that was not set: the empty text would be part of every
+// error.
 CLI::Validator is_not_empty() {
   return {[](const std::string& text) { return text.empty() ? "an empty text" : std::string(); },
           ""};

@@ -8,7 +8,7 @@ namespace pulse::console {
 
 void add_filter_options(CLI::App& command, JobFilter& filter);
 
-// For an option that is a duration; what it stores is the interval.
+// For an option that is a duration; the option stores the interval.
 CLI::Validator is_duration();
 
 // For an option that is an id.

@@ -1,4 +1,5 @@
-// A command below another that changes what has a name: a queue, a task or a schedule.
+// A command below another command that changes an object with a name: a queue, a task or a
+// schedule.
 #pragma once
 
 #include "command_line/command_line.hpp"
@@ -8,12 +9,12 @@ namespace pulse::console {
 struct NamedChange {
   const char* name;  // of the command
   const char* description;
-  const char* sql;   // with the name as its parameter; its column `document` is the JSON of it
-  const char* done;  // "queue x" and this tell what happened
+  const char* sql;   // with the name as parameter; the column `document` is the JSON of the object
+  const char* done;  // "queue x" and this word tell the user the change
   bool is_asked = false;
 };
 
-// `noun` is what has the name, as the user is told.
+// `noun` is the kind of the named object, as the user reads the kind.
 void add_named_change(CommandLine& line, CLI::App& parent, const char* noun, NamedChange change);
 
 }  // namespace pulse::console

@@ -11,7 +11,7 @@
 namespace pulse::console {
 namespace {
 
-// A step is short, so that what it locks is soon free.
+// A step is short, so that the rows locked by the step are soon free.
 #define PULSE_OPERATION                                                                      \
   "SELECT id, action, state, changed, skipped, undoes, skipped_because,"                     \
   " (SELECT string_agg(r.value || ': ' || r.key, '; ' ORDER BY r.value::bigint DESC, r.key)" \

@@ -1,5 +1,6 @@
-// Changes of many jobs, in bounded steps: each is a transaction of its own, and the operation is on
-// record. A program that dies in between leaves it to be run on.
+// Changes of many jobs, in bounded steps: each step is a transaction of its own, and the operation
+// is on record. A program that dies in between leaves an operation that another program can go on
+// with.
 #pragma once
 
 #include <string>
@@ -8,10 +9,12 @@
 
 namespace pulse::console {
 
-// Runs the steps that are left, with a progress line on a terminal, and tells what was done.
+// Runs the remaining steps, with a progress line on a terminal, and tells how many jobs the
+// operation has changed.
 ExitStatus run_operation(Console& console, const std::string& id);
 
-// Ends it before its last step; of one that has ended, tells how.
+// Ends the operation before the last step; of an operation that has ended, tells how the operation
+// ended.
 ExitStatus stop_operation(Console& console, const std::string& id);
 
 // The actor that the record names: the user of this machine.

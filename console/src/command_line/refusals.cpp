@@ -9,7 +9,7 @@
 namespace pulse::console {
 namespace {
 
-// What the session is refused for, of the server's own codes.
+// The refusals of the session, by the server's own codes.
 constexpr const char* kUnreadable = "22";  // class: a value that is no time, no JSON …
 
 void print_error(const std::string& message, const std::string& detail, const std::string& hint) {

@@ -1,4 +1,4 @@
-// What a refusal means to the user: a line for people, and the status to end with.
+// The meaning of a refusal to the user: a line for people, and the status to end with.
 #pragma once
 
 #include "command_line/exit_status.hpp"
