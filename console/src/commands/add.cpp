@@ -14,8 +14,8 @@
 namespace pulse::console {
 namespace {
 
-// NULL for `after` waits for nothing, as add_job; so one statement does for both. The call names
-// `trace`, so the setting is made before it.
+// NULL for `after` waits for nothing, as add_job; so one statement serves both functions. The call
+// names `trace`, so the server makes the setting before the call.
 constexpr const char* kAdd =
     "SELECT id, state::text AS state FROM"
     " (SELECT set_config('pulse.traceparent', coalesce($14, ''), true) OFFSET 0) AS trace (parent),"
@@ -50,7 +50,7 @@ Text array_or_null(const std::vector<std::string>& texts) {
   return array_literal(texts);
 }
 
-// Nothing where it cannot be read: what came before would be another payload.
+// Nothing where standard input cannot be read: the text read so far would be another payload.
 Text standard_input() {
   std::string text(std::istreambuf_iterator<char>(std::cin), {});
   if (std::ferror(stdin) == 0) return text;

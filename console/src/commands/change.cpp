@@ -1,5 +1,5 @@
-// pulse retry, cancel, reschedule and fail: one job or many, after a look at which, as an operation
-// that is on record and can be taken back.
+// pulse retry, cancel, reschedule and fail: change one job or many, after a preview of the jobs, as
+// an operation that is on record and can be taken back.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +19,8 @@ struct Wanted {
   nlohmann::json arguments = nlohmann::json::object();
 };
 
-// Which jobs it would be, on standard error: what is printed is the outcome.
+// Shows the jobs that the operation would change, on standard error: standard output has the
+// outcome.
 void show_sample(Console& console, const ChangePreview& preview) {
   if (preview.sample_ids.empty() || console.options.is_agreed) return;
   const QueryResult jobs = read_sample(console.database, preview);

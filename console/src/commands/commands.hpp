@@ -1,4 +1,4 @@
-// The commands, each in a file of its own; main.cpp lists them.
+// The commands, each command in a file of its own; main.cpp lists the commands.
 #pragma once
 
 namespace pulse::console {

@@ -1,4 +1,4 @@
-// pulse doctor: what is wrong with this installation, and what to do about it.
+// pulse doctor: the faults of this installation, and the way out of each fault.
 #include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"

@@ -1,4 +1,4 @@
-// pulse jobs: live and ended jobs that meet what is asked for, the newest first.
+// pulse jobs: live and ended jobs that meet the conditions of the user, the newest first.
 #include <cstdio>
 
 #include "command_line/command_line.hpp"

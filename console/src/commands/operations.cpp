@@ -1,4 +1,5 @@
-// pulse operations and undo: what was done to many jobs at once, going on with it, taking it back.
+// pulse operations and undo: the changes of many jobs at once, going on with an operation, taking
+// an operation back.
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "command_line/operation.hpp"

@@ -1,4 +1,4 @@
-// pulse queues: depth, age and limits of named queues, and what changes them.
+// pulse queues: depth, age and limits of named queues, and the commands that change queues.
 #include <algorithm>
 #include <array>
 #include <cstdio>

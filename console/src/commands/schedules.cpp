@@ -1,4 +1,5 @@
-// pulse schedules: what adds jobs by the clock, and what changes it.
+// pulse schedules: the schedules that add jobs by the clock, and the commands that change
+// schedules.
 #include <array>
 
 #include "command_line/command_line.hpp"
@@ -9,7 +10,7 @@
 namespace pulse::console {
 namespace {
 
-// The schedule as it is then.
+// The schedule after the change.
 #define PULSE_SCHEDULE(function)                                                             \
   "SELECT json_build_object('name', s.name, 'paused', s.paused, 'next_due', s.next_due) AS " \
   "document FROM pulse." function "($1) AS s"

@@ -1,4 +1,4 @@
-// pulse serve: pages for a browser, and the HTTP API, until it is told to end.
+// pulse serve: pages for a browser, and the HTTP API, until a signal ends the server.
 #include <pthread.h>
 
 #include <csignal>
@@ -33,7 +33,7 @@ bool is_loopback(const HttpAddress& address) {
   return address.host.starts_with("127.") || address.host == "::1";
 }
 
-// For a script or a supervisor as for a person: what is asked of a server to end.
+// The signals by which a script, a supervisor or a person asks a server to end.
 void wait_to_end() {
   sigset_t ends;
   sigemptyset(&ends);
@@ -97,7 +97,7 @@ CLI::Validator is_short_title() {
           "TEXT"};
 }
 
-// What `parse` takes; it returns a value, or a text that says what is wrong.
+// Accepts the texts that `parse` takes; `parse` returns a value, or a text that names the fault.
 template <typename Parse>
 CLI::Validator is_taken_by(Parse parse, const char* shape) {
   return {[parse](const std::string& text) {

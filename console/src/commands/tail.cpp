@@ -1,4 +1,4 @@
-// pulse tail: recoveries and ends without success, as they happen.
+// pulse tail: recoveries and ends without success, as the jobs end.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr const char* kNow = "SELECT pulse.now() AS now";
 
-// A transaction may commit an end a while after its time, so each look goes back a little.
+// A transaction may commit an end a while after the time of the end, so each reading goes back a
+// little.
 constexpr const char* kEnded =
     "SELECT id, identifier, state, attempts, max_attempts, worker_id, finished_at"
     " FROM pulse.ended_jobs WHERE finished_at > $1::timestamptz"
@@ -115,7 +116,7 @@ bool print_now(const std::string& text) {
   return std::fflush(stdout) == 0;
 }
 
-// An outage, told when it begins, each half minute, and when it is over.
+// An outage. The command reports the beginning, each half minute, and the end of the outage.
 class Outage {
  public:
   void goes_on(const std::string& reason) {
@@ -153,7 +154,7 @@ void follow(Console& console, Outage& outage, Shown& shown_ids, const std::strin
     if (std::chrono::steady_clock::now() < look_at) continue;
     look_at = std::chrono::steady_clock::now() + kInterval;
     const QueryResult ended = console.database.query(kEnded, {since});
-    // A session that is ended at once, again and again, is the same outage.
+    // Sessions that the server ends at once, again and again, are one outage.
     if (std::exchange(has_looked, true)) outage.is_over();
     for (std::size_t i = ended.size(); i > 0; --i) {
       const auto job = ended[i - 1];
@@ -163,9 +164,10 @@ void follow(Console& console, Outage& outage, Shown& shown_ids, const std::strin
   }
 }
 
-// Until it is interrupted; the database may go away and come back.
+// Runs until an interrupt; the database may go away and come back.
 ExitStatus tail(Console& console) {
-  // Else it would notice with the first event, which may be hours away.
+  // Without this check the command would notice the closed output with the first event, which may
+  // be hours away.
   if (is_output_closed(STDOUT_FILENO)) {
     std::fputs("pulse: standard output is closed\n", stderr);
     return ExitStatus::output_lost;

@@ -1,4 +1,4 @@
-// pulse tasks: depth and age of tasks, and which of them no worker serves.
+// pulse tasks: depth and age of tasks, and which tasks no worker serves.
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"

@@ -19,10 +19,11 @@ ExitStatus show_top(Console& console, const std::string& interval) {
     std::fputs("pulse: top needs a terminal; overview and the other commands do not\n", stderr);
     return ExitStatus::usage;
   }
-  // What is wrong at once is told as every command tells it.
+  // A first query reports a fault as every command does, before the screen begins.
   console.database.query(kTopOverview);
   console.database.on_notice = nullptr;
-  // From here on an interrupt has to leave the terminal as it was, which is the screen's affair.
+  // From here on an interrupt has to leave the terminal unchanged, and the screen takes care of the
+  // terminal.
   leave_interrupts();
   try {
     Screen screen(console.output.look().has_colours);

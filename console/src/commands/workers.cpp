@@ -1,4 +1,4 @@
-// pulse workers: lists those that live or ended within the last day, and tells workers to end.
+// pulse workers: lists workers that live or ended within the last day, and tells workers to end.
 #include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
@@ -8,7 +8,8 @@
 namespace pulse::console {
 namespace {
 
-// An order to one worker: asked about, because its running jobs may be given back.
+// An order to one worker: the command asks the user first, because the worker may give running jobs
+// back.
 void add_order(CommandLine& line, CLI::App& workers, const char* name, const char* description,
                const std::string& function) {
   const std::string sql =
