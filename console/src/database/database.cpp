@@ -51,7 +51,8 @@ std::string reason_of(const PGconn* connection, const std::string& fallback) {
   return reason.empty() ? fallback : reason;
 }
 
-// Behind a pooler the process is another, and nothing is set: another client would inherit it.
+// Behind a pooler the process is another process, and the statement sets nothing: another client
+// would inherit the settings.
 constexpr const char* kSetUp =
     "SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))"
     " FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.text[]),"
@@ -93,8 +94,8 @@ void Database::open() {
   set_up();
 }
 
-// Neither what is printed nor whether a change is made may depend on settings of the role or the
-// database. What the user says in PGOPTIONS stays.
+// Neither the output nor the changes may depend on settings of the role or the database. Settings
+// of the user in PGOPTIONS stay.
 void Database::set_up() {
   PQsetNoticeReceiver(
       connection_.get(),
@@ -115,7 +116,7 @@ void Database::note_answer_after(std::chrono::microseconds taken) {
   worked_ += taken - quickest_;
 }
 
-// What the server says at the end of a session comes before the end of the connection.
+// The server's last message of a session comes before the end of the connection.
 bool Database::has_lived_on() {
   while (connection_) {
     pollfd descriptor{PQsocket(connection_.get()), POLLIN, 0};

@@ -1,8 +1,8 @@
 // One synchronous session with the server.
 //
 // Statements use functions and views of the schema pulse, with parameters apart from the text.
-// After a lost session, the next query opens another. It repeats no statement, because the server
-// may have executed the one that was under way.
+// After a lost session, the next query opens another session. A session repeats no statement,
+// because the server may have executed the statement that was under way.
 #pragma once
 
 #include <libpq-fe.h>
@@ -30,7 +30,7 @@ class Refused : public std::runtime_error {
   const SqlError error;
 };
 
-// No session could be opened, or the session ended while it was used.
+// No session could be opened, or the session ended during its use.
 class Unreachable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -44,8 +44,8 @@ class Database {
   void open();
   bool is_open() const { return connection_ != nullptr; }
   void close() { connection_.reset(); }
-  // Whether the session still lives. This closes a session that the server has ended, so that the
-  // next query opens another.
+  // Whether the session still lives. The function closes a session that the server has ended, so
+  // that the next query opens another session.
   bool has_lived_on();
   // Another session with the same options, not yet open.
   Database another() const { return Database(options_); }
@@ -56,8 +56,8 @@ class Database {
   // The payload of the next notification that arrives within this time; throws Unreachable.
   std::optional<std::string> wait_for_notification(Duration max_wait);
 
-  // The time that the server has worked on all queries so far: the time to each answer, less that
-  // of the quickest one, which stands for the round trip.
+  // The time that the server has worked on all queries so far: the time to each answer, less the
+  // time of the quickest answer, which stands for the round trip.
   std::chrono::microseconds worked() const { return worked_; }
 
   // The process id that the server reported when the session was opened; a pooler makes one up.

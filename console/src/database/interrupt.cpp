@@ -10,9 +10,9 @@ PGcancel* volatile under_way = nullptr;
 volatile std::sig_atomic_t is_wanted = 0;
 volatile std::sig_atomic_t is_cancelled = 0;
 
-// PQcancel() is made for handlers of signals, and may wait for the server for as long as that
-// likes. Without a statement the program ends, as it does at a second interrupt: by then the signal
-// has its default again.
+// PQcancel() is made for handlers of signals, and may wait for the server for any time. Without a
+// statement the program ends, as the program does at a second interrupt: by then the signal has its
+// default again.
 void handle_interrupt(int number) {
   PGcancel* const cancel = under_way;
   if (cancel == nullptr) {

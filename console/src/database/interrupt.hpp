@@ -6,7 +6,7 @@
 
 namespace pulse::console {
 
-// Installs the handler, once, in a program for a terminal. Other programs leave SIGINT as it is.
+// Installs the handler, once, in a program for a terminal. Other programs leave SIGINT unchanged.
 void cancel_on_interrupt();
 // Removes the handler, before the program starts threads with sessions or another handler.
 void leave_interrupts();
