@@ -11,7 +11,7 @@ namespace {
 constexpr double kWidth = 600;
 constexpr double kHeight = 100;
 
-// To a tenth, without what the locale would do.
+// Rounds to a tenth, and ignores the locale.
 std::string decimal(double number) {
   const long long tenths = std::llround(number * 10);
   std::string text = std::to_string(tenths / 10);
@@ -71,7 +71,7 @@ double highest_of(const Chart& chart) {
   return highest;
 }
 
-// The bars of a moment stand side by side in four fifths of its place.
+// The bars of a moment stand side by side in four fifths of the moment's place.
 std::string bars_path(const Chart& chart, std::size_t number, double top) {
   const auto& values = chart.series[number].values;
   const double place = kWidth / static_cast<double>(std::max<std::size_t>(values.size(), 1));
@@ -116,7 +116,7 @@ Markup shapes(const Chart& chart, double top) {
   return markup;
 }
 
-// A strip for each moment, which shows its values under the pointer.
+// A strip for each moment, which shows the values of the moment under the pointer.
 Markup strips(const Chart& chart) {
   Markup markup;
   const std::size_t places = chart.moments.size();
@@ -160,7 +160,7 @@ Markup legend(const Chart& chart) {
   return element("ul", "legend", names);
 }
 
-// What a screen reader says instead of the picture.
+// The words of a screen reader in place of the picture.
 std::string words_of(const Chart& chart) {
   std::string text = chart.title + ':';
   for (const Series& series : chart.series) {

@@ -1,5 +1,5 @@
-// Charts over time or over durations, as SVG that stretches with its place; scales and names are
-// HTML around it.
+// Charts over time or over durations, as SVG that stretches with the chart's place; scales and
+// names are HTML around the SVG.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@ namespace pulse::console {
 
 struct Series {
   std::string name;
-  const char* css;  // its colour
+  const char* css;  // class of the series' colour
   std::vector<std::optional<double>> values;
-  // Named beside it instead of the last value, where values are no course of time.
+  // Named beside the series instead of the last value, where values are no course of time.
   std::string sum = {};
 };
 
@@ -27,13 +27,14 @@ struct Chart {
   bool is_stacked = false;  // areas on top of each other; else lines
   bool is_whole = false;    // nothing stands between two whole numbers
   bool is_bars = false;     // bars side by side: the values are no course of time
-  // When each moment was, as RFC 3339 has it, so that a script can spell it in the reader's zone.
+  // The time of each moment, as RFC 3339 spells times, so that a script can spell the time in the
+  // reader's zone.
   std::vector<std::string> instants = {};
 };
 
 Markup chart(const Chart& chart);
 
-// The top of the scale: a round number that is not below this, whose half is round, too.
+// The top of the scale: a round number that is not below `highest`, and whose half is round, too.
 double round_up(double highest, bool is_whole = false);
 
 }  // namespace pulse::console

@@ -10,12 +10,12 @@
 namespace pulse::console {
 namespace {
 
-// In units of the picture, which are pixels where it has its own size.
+// In units of the picture, which are pixels where the picture has its own size.
 constexpr int kNodeWidth = 160;
 constexpr int kNodeHeight = 44;
 constexpr int kColumn = 212;
 constexpr int kRow = 60;
-constexpr int kLane = 20;  // the height that an edge has on its way through a layer
+constexpr int kLane = 20;  // the height of an edge on the way through a layer
 constexpr int kMargin = 8;
 
 struct Place {
@@ -31,9 +31,9 @@ Numbers numbers_of(const std::vector<FlowJob>& jobs) {
   return numbers;
 }
 
-// What takes a place in a layer: the jobs in their order, then the lanes. An edge that passes over
-// layers has a lane in each of them, so that it runs behind no box; edges of one parent share
-// lanes.
+// The nodes that take a place in a layer: the jobs in their order, then the lanes. An edge that
+// passes over layers has a lane in each layer passed, so that the edge runs behind no box; edges of
+// one parent share lanes.
 struct Graph {
   std::vector<std::size_t> layer;
   std::vector<std::vector<std::size_t>> parents;
@@ -66,7 +66,8 @@ Graph graph_of(const std::vector<FlowJob>& jobs) {
   return graph;
 }
 
-// Within a layer everything stands where its parents stand on average, so that few lines cross.
+// Within a layer each node stands where the node's parents stand on average, so that few lines
+// cross.
 std::vector<std::vector<std::size_t>> ordered_layers(const Graph& graph) {
   std::vector<std::vector<std::size_t>> layers;
   for (std::size_t i = 0; i < graph.layer.size(); ++i) {
@@ -100,7 +101,7 @@ int height_of(const Graph& graph, const std::vector<std::size_t>& members) {
 
 std::string number(int value) { return std::to_string(value); }
 
-// From the right side of one place to the left side of another.
+// A line from the right side of one place to the left side of another place.
 Markup edge(const Place& from, const Place& to) {
   const int x = from.x + kNodeWidth;
   const int middle = (x + to.x) / 2;
@@ -196,7 +197,8 @@ Markup flow_graph(const std::vector<FlowJob>& jobs) {
       nodes += node(jobs[i], places[i]);
     }
   }
-  constexpr std::size_t kFitting = 6;  // layers that can be read where all of them are shown
+  constexpr std::size_t kFitting = 6;  // layers that a reader can read where the picture shows all
+                                       // layers
   const int width =
       2 * kMargin + kNodeWidth + static_cast<int>(layers.empty() ? 0 : layers.size() - 1) * kColumn;
   const int height = 2 * kMargin + tallest;

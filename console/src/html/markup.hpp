@@ -55,7 +55,8 @@ class UrlKey {
 };
 
 struct Attribute {
-  // Without a value the attribute is left out; with an empty one it is a flag.
+  // Without a value the markup leaves the attribute out; with an empty value the attribute is a
+  // flag.
   Attribute(Key key, std::optional<std::string> value)
       : name(key.name()), value(std::move(value)) {}
   Attribute(UrlKey key, const Url& url) : name(key.name()), value(url.address()) {}
@@ -68,7 +69,7 @@ using Attributes = std::vector<Attribute>;
 class Markup {
  public:
   Markup() = default;
-  // A text; its lines are joined, and what is invisible of it is spelled.
+  // A text; the constructor joins lines, and spells invisible characters.
   Markup(std::string_view text);
   Markup(const char* text) : Markup(std::string_view(text)) {}
   Markup(const std::string& text) : Markup(std::string_view(text)) {}
@@ -90,7 +91,7 @@ Markup element(Tag tag, const Attributes& attributes, const Markup& content = Ma
 // With nothing but a class, which may be empty.
 Markup element(Tag tag, const char* css, const Markup& content = Markup());
 
-// A text whose lines are kept, for an element that keeps them.
+// A text whose lines are kept, for an element that keeps lines.
 Markup lines(std::string_view text);
 
 // A mark: there, or not.
@@ -100,7 +101,7 @@ inline std::optional<std::string> mark(bool is_there) {
 
 Markup link(const Url& url, const Markup& content, const char* css = "");
 
-// A whole page, which names its style and its script. `css`: the class of its body.
+// A whole page, which names a style and a script. `css`: the class of the page's body.
 std::string whole_page(std::string_view title, const Markup& body, const std::string& css = "");
 
 }  // namespace pulse::console

@@ -53,7 +53,7 @@ std::optional<std::int64_t> microseconds_of(std::string_view timestamp) {
 std::string spell_distance(std::int64_t moment, std::int64_t now) {
   const std::int64_t distance = moment - now;
   if (std::llabs(distance) < kSecond) return "now";
-  // A reader of a page needs one unit, and of the small ones whole ones.
+  // A reader of a page needs one unit, and of the small units whole numbers.
   double seconds = static_cast<double>(std::llabs(distance)) / static_cast<double>(kSecond);
   constexpr std::array<double, 4> kUnits{86400, 3600, 60, 1};
   for (const double unit : kUnits) {

@@ -19,7 +19,7 @@ std::string seconds_between(std::int64_t from, std::int64_t to) {
   return spell_seconds(static_cast<double>(std::max<std::int64_t>(to - from, 0)) / 1e6);
 }
 
-// What a sweep ends, and not the worker: pulse.recoveries() tells of the same.
+// Outcomes that a sweep records, and not the worker: pulse.recoveries() tells of the same outcomes.
 bool is_recovery(std::string_view outcome) {
   constexpr std::array<std::string_view, 4> kTaken{"lost", "timed_out", "stalled", "interrupted"};
   return std::find(kTaken.begin(), kTaken.end(), outcome) != kTaken.end();
@@ -35,7 +35,7 @@ struct Axis {
   }
 };
 
-// The due time is that of the last attempt, or of the next one.
+// The due time belongs to the last attempt, or to the next attempt.
 Axis axis_of(std::optional<std::int64_t> due_at, const std::vector<AttemptSpan>& spans) {
   Axis axis{spans.front().claimed_at, spans.front().ended_at};
   for (const AttemptSpan& span : spans) {

@@ -2,7 +2,7 @@
 // encoded. So none leads elsewhere.
 //
 // A proxy may have put the server below a path of its own, the prefix. Routes, and the locations of
-// redirects, are without the prefix; what a page names has it.
+// redirects, are without the prefix; addresses on a page have the prefix.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pulse::console {
 
-// A path as it stands in the sources.
+// A path as written in the sources.
 class Path {
  public:
   consteval Path(const char* text) : text_(text) {
@@ -37,9 +37,9 @@ class Url {
   // A place on the page itself.
   static Url to_place(const char* id);
 
-  // As a route has it.
+  // The address as a route spells the address.
   std::string text() const { return std::string(path_) + rest_ + query_; }
-  // As a browser asks for it: with the prefix.
+  // The address as a browser asks for the address: with the prefix.
   std::string address() const;
 
  private:

@@ -57,7 +57,7 @@ Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling&
 }
 
 Markup rule_of(const std::string& rule) {
-  constexpr std::size_t kMaxWhole = 24;  // a longer one may be broken between its fields
+  constexpr std::size_t kMaxWhole = 24;  // a longer rule may be broken between its fields
   int hours = 0;
   int minutes = 0;
   double seconds = 0;

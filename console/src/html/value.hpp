@@ -1,4 +1,4 @@
-// Values of a list on a page: by the kind of their column.
+// Values of a list on a page: by the kind of the value's column.
 #pragma once
 
 #include "html/markup.hpp"
@@ -6,7 +6,7 @@
 
 namespace pulse::console {
 
-// What a page knows while it spells values.
+// The knowledge of a page while the page spells values.
 struct Spelling {
   std::int64_t now = 0;  // of the database, in microseconds
 };
@@ -17,10 +17,10 @@ Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling
 // How long ago; the time itself shows under the pointer.
 Markup moment(const std::string& timestamp, const Spelling& spelling);
 
-// A value among facts, where a time has room to stand beside how long ago it was.
+// A value among facts, where a time stands beside the distance from now.
 Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
 
-// A state with its colour, which stands beside the word and never alone.
+// A state with the state's colour, which stands beside the word and never alone.
 Markup state(std::string_view name);
 
 // A rule of a schedule: "*/15 * * * *", or "every 10 min" for "every 00:10:00".
@@ -29,7 +29,7 @@ Markup rule_of(const std::string& rule);
 // A bar that shows how much is done, or how full something is.
 Markup meter(double part);
 
-// Numbers stand at the right end of their column.
+// Numbers stand at the right end of the column.
 bool stands_right(Kind kind);
 
 }  // namespace pulse::console
