@@ -28,8 +28,8 @@ const Columns kSampleColumns{
     {"last error", "last_error", Kind::text, 60},
 };
 
-// The states of the jobs, as a reader names them. A change without states is about those that the
-// action usually changes.
+// The states of the jobs, as a reader names states. A change without states is about the states
+// that the action usually changes.
 std::string kind_of(const JobChange& change) {
   if (change.is_by_id()) return {};
   if (change.filter.states.empty()) return change.action == "retry" ? "failed " : "waiting ";

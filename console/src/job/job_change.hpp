@@ -1,4 +1,4 @@
-// A change of many jobs, as an operation of the database: its preview, and its start.
+// A change of many jobs, as an operation of the database: the preview of the change, and the start.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct JobChange {
   bool is_all = false;  // without ids: every job that meets the filter, which may be empty
 
   bool is_by_id() const { return !ids.empty(); }
-  // A change about every job has to say so: no ids and no filter alone may mean all of them.
+  // A change about every job has to say so: no ids and no filter alone may mean all jobs.
   bool says_which() const { return is_by_id() || !filter.is_empty() || is_all; }
-  // For the server. A change that does not say which jobs is about none.
+  // The filter for the server. A change that does not say which jobs is about no job.
   std::string document() const;
 };
 
@@ -32,7 +32,7 @@ struct ChangePreview {
   bool is_of_none() const { return jobs == 0 && is_exact; }
 };
 
-// What the change is about, and where: "all 99 waiting jobs of shop whose task is mail".
+// The jobs of the change, and their database: "all 99 waiting jobs of shop whose task is mail".
 std::string subject(const JobChange& change, const ChangePreview& preview,
                     const std::string& database);
 

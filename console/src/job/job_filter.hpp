@@ -22,14 +22,14 @@ struct JobFilter {
   bool is_empty() const;
   // The conditions beside the states: "whose task is mail and queue is post"; empty without any.
   std::string conditions() const;
-  // The same filter as it was so long ago: jobs that were added since do not meet it.
+  // The same filter as of a moment so long ago: jobs added since do not meet the filter.
   JobFilter as_of(std::chrono::milliseconds ago) const;
   // The first seven parameters of list_jobs() and of other functions that take a filter.
   Params params() const;
 };
 
-// The filter and the ids as the JSON that the server's functions about operations take. Without
-// ids it is about each job that meets the filter; an empty list of ids is about none.
+// The filter and the ids as the JSON that the server's functions about operations take. Without ids
+// the JSON is about each job that meets the filter; an empty list of ids is about no job.
 std::string filter_document(const JobFilter& filter,
                             const std::optional<std::vector<std::string>>& ids);
 

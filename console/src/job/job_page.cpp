@@ -11,7 +11,7 @@
 namespace pulse::console {
 namespace {
 
-// The row is read as json, so that what jobs carry keeps each digit.
+// The statement reads the row as json, so that the documents of jobs keep each digit.
 constexpr const char* kJob =
     "SELECT g.job ->> 'id' AS id, g.state, "
     PULSE_SHOWN_STATE("g.state", "(g.job ->> 'run_at')::timestamptz")
@@ -107,7 +107,8 @@ std::string objects(const Columns& columns, const QueryResult& rows) {
   return text + "]";
 }
 
-// What a task wrote, indented; its lines are kept, and what is endless is cut.
+// A text that a task wrote, indented; the block keeps the lines of the text, and cuts an endless
+// text.
 std::string block(const std::string& text) {
   constexpr std::size_t kMaxBytes = 16 * 1024;
   std::string lines = inert(std::string_view(text).substr(0, kMaxBytes), Lines::kept);
@@ -136,7 +137,7 @@ std::string explanation(const QueryResult& rows, const Look& look) {
   return text;
 }
 
-// A line for each attempt, with a bar for the one that runs.
+// A line for each attempt, with a bar for the running attempt.
 std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, const Look& look) {
   std::string text;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
@@ -166,7 +167,7 @@ std::string document(const QueryResult::Row& job, const char* field, const char*
   return heading(look, title) + block(job.text(field));
 }
 
-// None on a standby, which sees neither locks nor sessions of its primary.
+// A standby has no explanation, because a standby sees neither locks nor sessions of its primary.
 QueryResult read_explanation(Database& database, const std::string& id) {
   try {
     return database.query(kExplanation, {id});

@@ -1,4 +1,5 @@
-// Everything about one job: what it is, why it waits, and its attempts as a timeline.
+// One job in full: the values of the job, the reasons for which the job waits, and the attempts as
+// a timeline.
 #pragma once
 
 #include <string>

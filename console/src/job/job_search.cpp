@@ -44,8 +44,8 @@ bool is_wanted(const QueryResult::Row& job, Due due) {
 
 }  // namespace
 
-// A call looks at a bounded number of jobs, however many there are; it says where the next goes on.
-// Jobs by their due time are picked from so many calls at most.
+// A call reads a bounded number of jobs, however many there are; the answer says where the next
+// call goes on. The search picks jobs by their due time from kMaxCalls calls at most.
 FoundJobs find_jobs(Database& database, const JobSearch& search) {
   constexpr int kMaxCalls = 5;
   constexpr int kPicked = 1000;

@@ -7,7 +7,7 @@
 
 namespace pulse::console {
 
-// Ready and parked jobs have a state for both: those that are due, and those that are due later.
+// Ready and parked jobs have a state for both: jobs that are due, and jobs that are due later.
 enum class Due { any, now, later };
 
 struct JobSearch {
@@ -19,9 +19,9 @@ struct JobSearch {
 
 struct FoundJobs {
   QueryResult rows;
-  std::optional<std::string> next;  // before of what follows
+  std::optional<std::string> next;  // `before` of the next search
 
-  // Whether it stopped before it had looked at all jobs.
+  // Whether the search stopped before the search had read all jobs.
   bool is_cut(const JobSearch& search) const {
     return next && rows.size() < static_cast<std::size_t>(search.limit);
   }

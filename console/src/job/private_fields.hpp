@@ -7,7 +7,7 @@
 
 namespace pulse::console {
 
-// What its producer, its worker or an operator wrote as they liked, and its token.
+// The fields that the producer, the worker or an operator wrote as they liked, and the token.
 inline constexpr std::array<const char*, 9> kPrivateFields{
     "payload", "checkpoint", "result",        "last_error",  "parents",
     "message", "token",      "cancel_reason", "traceparent",

@@ -1,5 +1,5 @@
-// What a person reads as the state of a job. A job that is due later is stored as ready or parked,
-// which no reader takes for "later"; scripts read the stored state.
+// The state of a job for a person. A job that is due later is stored as ready or parked, which no
+// reader takes for "later"; scripts read the stored state.
 #pragma once
 
 // An SQL expression, from one of the state and one of the due time.

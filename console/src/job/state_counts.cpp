@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kMaxStateCount = 1000;
 
-// Ended jobs are counted among the last 5,000 that did not complete, and the newest completed ones.
+// The statement counts ended jobs among the last 5,000 that did not complete, and the newest
+// completed jobs.
 constexpr const char* kCountAll =
     "WITH o AS MATERIALIZED (SELECT ready, future + parked_future AS later,"
     " parked_full + parked_paused + parked_waiting AS parked, running FROM pulse.overview),"

@@ -19,9 +19,10 @@ struct StateCount {
   std::string text() const;
 };
 
-// Of jobs that meet the conditions of the filter beside its states: due, scheduled, parked,
+// Counts jobs that meet the conditions of the filter beside the states: due, scheduled, parked,
 // running, completed, failed, quarantined, cancelled, expired. A count stops at 1,000; without a
-// condition the figures of the overview are read, which are cheap beside millions of jobs.
+// condition the function reads the figures of the overview, which are cheap beside millions of
+// jobs.
 std::vector<StateCount> count_states(Database& database, const JobFilter& filter);
 
 }  // namespace pulse::console
