@@ -18,7 +18,7 @@ std::string joined(const QueryResult::Cell& array) {
   return text;
 }
 
-// What JSON has no number for becomes null.
+// A value that JSON has no number for becomes null.
 std::string json_number(const std::string& text) {
   const bool is_number = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
   return is_number && !text.empty() ? text : "null";

@@ -1,4 +1,4 @@
-// Columns of a list: what a person reads of it, and what a script does.
+// Columns of a list: the text of each value for a person, and for a script.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ enum class Kind {
   id,       // 64 bits, so a string in JSON
   count,    // a whole number
   number,   // any number
-  part,     // from 0 to 1, of what is to be done
-  seconds,  // elapsed time, as EXTRACT(epoch …) gives it
+  part,     // from 0 to 1, of the whole
+  seconds,  // elapsed time, as EXTRACT(epoch …) gives the time
   time,     // a timestamp
   boolean,
   names,  // an array of texts as JSON
@@ -31,13 +31,13 @@ struct Column {
 };
 using Columns = std::vector<Column>;
 
-// What a person sees of a value; empty for NULL. Always inert.
+// The text of a value for a person; empty for NULL. Always inert.
 std::string shown(const Column& column, const QueryResult::Cell& value);
 
 // The same of a field of a row.
 std::string shown(const Columns& columns, std::string_view field, const QueryResult::Row& row);
 
-// What a script reads of it, as JSON.
+// The text of a value for a script, as JSON.
 std::string json_of(const Column& column, const QueryResult::Cell& value);
 
 // A row as one JSON object.

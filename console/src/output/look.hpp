@@ -1,4 +1,4 @@
-// How printed text may look where it goes.
+// How printed text may look on its output.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct Look {
   std::size_t rows = 0;
 
   using Variable = std::function<const char*(const char* name)>;
-  // Of standard output. Colours only on a terminal that knows them, and not with NO_COLOR.
+  // The look of standard output. Colours only on a terminal that knows colours, and not with
+  // NO_COLOR.
   static Look of_stdout(const Variable& variable);
 
   std::string tinted(std::string_view text, Tint tint) const;

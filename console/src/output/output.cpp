@@ -8,7 +8,7 @@
 namespace pulse::console {
 namespace {
 
-// While it lives.
+// Ignores a signal during the life of the object.
 class SignalIgnored {
  public:
   explicit SignalIgnored(int number) : number_(number) {
@@ -25,7 +25,7 @@ class SignalIgnored {
   struct sigaction before_ {};
 };
 
-// True: the pager was there, and has seen what it wanted to.
+// True: a pager ran, and the reader has left the pager.
 bool page(const std::string& text) {
   const char* chosen = std::getenv("PULSE_PAGER");
   if (chosen == nullptr) chosen = std::getenv("PAGER");
@@ -36,8 +36,8 @@ bool page(const std::string& text) {
   std::fflush(stdout);
   FILE* pager = popen(chosen, "w");
   if (pager == nullptr) return false;
-  // Only now: a pager inherits what is ignored. The terminal, and what Ctrl-C means, is its own
-  // until it ends.
+  // The program ignores the signals only now, because a pager inherits ignored signals. The
+  // terminal and Ctrl-C belong to the pager until the pager ends.
   const SignalIgnored pipe(SIGPIPE);
   const SignalIgnored interrupt(SIGINT);
   std::fwrite(text.data(), 1, text.size(), pager);

@@ -13,7 +13,7 @@ class Output {
 
   const Look& look() const { return look_; }
 
-  // On a terminal, what has more lines than it goes through PAGER, as psql does it.
+  // On a terminal, a text with more lines than the terminal goes through PAGER, as in psql.
   void print(const std::string& text) const;
 
  private:

@@ -1,4 +1,4 @@
-// One row, a line for each of its values.
+// One row, with a line for each value.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 namespace pulse::console {
 namespace {
 
-// A column of the table with all its texts.
+// A column of the table with all texts of the column.
 struct Shown {
   const Column* column;
   std::vector<std::string> texts;
@@ -15,7 +15,7 @@ struct Shown {
 };
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kMinWidth = 6;  // of a column that is cut
+constexpr std::size_t kMinWidth = 6;  // of a column whose texts are cut
 
 bool is_right_aligned(Kind kind) {
   return kind == Kind::id || kind == Kind::count || kind == Kind::number || kind == Kind::seconds;

@@ -8,8 +8,8 @@
 
 namespace pulse::console {
 
-// Lines end with a newline. Columns without any value are left out, and where the terminal is too
-// narrow for what is left, the widest texts are cut.
+// Lines end with a newline. The table leaves out columns without any value. Where the terminal is
+// too narrow for the remaining columns, the table cuts the widest texts.
 std::string table(const Columns& columns, const QueryResult& rows, const Look& look);
 
 // Rows as a JSON array, an object on each line.
