@@ -1,23 +1,24 @@
-// What a client may see and do, and what a route asks of its clients.
+// The rights of a client, and the needs of a route.
 #pragma once
 
 #include <string>
 
 namespace pulse::console {
 
-// What a route asks of its clients.
+// The need of a route of its clients.
 enum class Need {
-  nothing,  // any client: no session of the database is lent
-  look,     // any client of a server without tokens; otherwise one with a token
-  act,      // one with a token; the database decides what its role may do
+  nothing,  // any client: the request gets no session of the database
+  look,     // any client of a server without tokens; otherwise a client with a token
+  act,      // a client with a token; the database decides by the role of the token
 };
 
 struct Access {
-  std::string token = {};    // its name, for the record; empty: none was shown
+  std::string token = {};    // name of the token, for the record; empty: the client showed no token
   std::string hash = {};     // of the token
-  std::string role = {};     // of the database; empty: that of the server's own session
-  std::string csrf = {};     // what forms send as field csrf; empty: not signed in with a browser
-  bool is_operator = false;  // the role may change jobs, so a page may offer that
+  std::string role = {};     // of the database; empty: the role of the server's own session
+  std::string csrf = {};     // the value that forms send as field csrf; empty: not signed in with a
+                             // browser
+  bool is_operator = false;  // the role may change jobs, so a page may offer changes
   bool reads_jobs = false;   // the role may read jobs beside their documents
 
   bool has_token() const { return !token.empty(); }

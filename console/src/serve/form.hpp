@@ -11,7 +11,7 @@ namespace pulse::console {
 
 class Form {
  public:
-  // Empty for a name that is not there; of several, the first.
+  // Empty for a missing name; of several values, the first.
   const std::string& get(std::string_view name) const;
   std::optional<std::string> find(std::string_view name) const;
   std::vector<std::string> all(std::string_view name) const;
@@ -23,8 +23,8 @@ class Form {
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-// Of "a=1&b=x%20y". Nothing for what is no such text: a bad escape, a NUL, no UTF-8, or more than
-// 1,000 names.
+// Reads "a=1&b=x%20y". Nothing for a text that is no form: a bad escape, a NUL, no UTF-8, or more
+// than 1,000 names.
 std::optional<Form> parse_form(std::string_view text);
 
 }  // namespace pulse::console

@@ -1,4 +1,4 @@
-// What the body of a request is.
+// The media type of the body of a request.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ std::string_view without_usual_port(std::string_view host, bool is_secure) {
   return host;
 }
 
-// What a browser leaves as it is, and no path that it would shorten.
+// A path that browsers neither encode nor shorten.
 bool is_prefix(std::string_view path) {
   if (!has_only(path, "/-_~.") || path.find("//") != std::string_view::npos) return false;
   const std::string closed = std::string(path) + '/';

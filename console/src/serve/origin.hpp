@@ -1,5 +1,5 @@
-// Where browsers find this server: the address of the proxy in front of it, and the path below
-// which the proxy has put the server.
+// Where browsers find this server: the address of the proxy in front of the server, and the path
+// below which the proxy has put the server.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace pulse::console {
 
-// Of https://ops.example.com/queue. Each text is empty for a server that was given no address.
+// The parts of https://ops.example.com/queue. Each text is empty for a server that has no address.
 struct Origin {
-  std::string text = {};    // https://ops.example.com, as a browser spells it in a header Origin
+  std::string text = {};    // https://ops.example.com, as a browser spells the header Origin
   std::string host = {};    // ops.example.com
   std::string prefix = {};  // /queue; empty at the root
 
@@ -19,7 +19,7 @@ struct Origin {
   std::string address() const { return text + prefix; }
 };
 
-// Or what is wrong with the address.
+// Returns the origin, or a text that names the fault of the address.
 std::variant<Origin, std::string> parse_origin(std::string_view address);
 
 }  // namespace pulse::console

@@ -11,7 +11,7 @@ namespace pulse::console {
 namespace {
 
 struct Meaning {
-  std::string_view sqlstate;  // or its first two characters
+  std::string_view sqlstate;  // or the first two characters
   unsigned status;
   const char* title;
 };
@@ -47,7 +47,7 @@ std::string with_detail(const SqlError& error) {
   return error.message + ": " + error.detail;
 }
 
-// The server has no hint for a right that is missing.
+// The database server has no hint for a missing right.
 std::string hint_of(const SqlError& error) {
   if (!error.hint.empty() || error.sqlstate != sqlstate::kNoPrivilege) return error.hint;
   return "The owner of pg_pulse grants rights to the role of the token: grant_producer to add "

@@ -1,4 +1,4 @@
-// What went wrong, as RFC 9457 has it.
+// A failure of a request, in the form of RFC 9457.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace pulse::console {
 struct Problem {
   unsigned status = 500;
   std::string title = {};     // of all problems of this kind
-  std::string detail = {};    // of this one
-  std::string sqlstate = {};  // empty: the server's own
+  std::string detail = {};    // of this problem
+  std::string sqlstate = {};  // empty: a problem of pulse serve's own
   std::string hint = {};      // the way out
-  bool is_guess = false;      // a token or cookie was shown that is not known
+  bool is_guess = false;      // the client showed an unknown token or cookie
 };
 
-// Thrown by handlers and what they call; the router answers it.
+// Handlers and the functions that handlers call throw Failed; the router answers.
 class Failed : public std::runtime_error {
  public:
   explicit Failed(Problem problem)
@@ -28,13 +28,13 @@ class Failed : public std::runtime_error {
 
 [[noreturn]] void refuse(unsigned status, std::string detail, std::string hint = "");
 
-// What a refusal of the database means to a client.
+// The meaning of a refusal of the database to a client.
 Problem problem_of(const SqlError& error);
-// Why there is no session is not for clients: it names hosts, files and roles.
+// The reason of a missing session is not for clients: the reason names hosts, files and roles.
 inline constexpr const char* kUnreachable = "the database cannot be reached";
 Problem unreachable_problem();
 
-// The title of a status that has no other: Not Found.
+// The title of a status without a title of its own: Not Found.
 std::string title_of(unsigned status);
 
 // application/problem+json.

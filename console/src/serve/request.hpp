@@ -1,4 +1,4 @@
-// A request as a handler gets it: read, admitted, and with a session of the database.
+// A request for a handler: read, admitted, and with a session of the database.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace pulse::console {
 
 struct Request {
   std::string method;
-  std::string path;                               // as it was sent, without the query
+  std::string path;                               // as sent, without the query
   std::map<std::string, std::string> parameters;  // of the pattern, decoded
   Form query;
   Form form;  // of a body that is application/x-www-form-urlencoded
@@ -25,12 +25,12 @@ struct Request {
   Database* session = nullptr;
   // False: answer at once, because too many requests wait already.
   bool may_wait = true;
-  // Whether the client has gone, its token was removed, or the server ends.
+  // Whether the client has gone, the client's token was removed, or the server ends.
   std::function<bool()> is_client_gone;
 
   Database& database() const { return *session; }
   const std::string& header(std::string_view name) const { return http.header(name); }
-  // A parameter of the route's pattern; empty where it has none of this name.
+  // A parameter of the route's pattern; empty where the pattern has no such name.
   const std::string& parameter(const std::string& name) const;
   bool is_change() const { return method != "GET" && method != "HEAD"; }
 };

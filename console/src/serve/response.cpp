@@ -10,7 +10,8 @@ Response html(std::string body, unsigned status) {
   return {.status = status, .body = std::move(body), .type = "text/html; charset=utf-8"};
 }
 
-// Texts of the database are UTF-8 where the session is; what is not, is replaced, not refused.
+// Texts of the database are UTF-8 where the session is UTF-8; the function replaces other bytes,
+// and refuses nothing.
 Response json_response(const nlohmann::json& document, unsigned status) {
   return {.status = status,
           .body = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n',

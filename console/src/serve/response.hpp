@@ -1,4 +1,4 @@
-// What handlers answer.
+// The responses of handlers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -6,14 +6,14 @@
 namespace pulse::console {
 namespace {
 
-// What no browser asks for, so that a page would be no answer.
+// Paths that no browser asks for, so that a page would be no answer.
 bool is_for_programs(std::string_view path) {
   return path.starts_with("/v1/") || path == "/metrics" || path == "/healthz";
 }
 
 bool is_name(std::string_view part) { return part.starts_with('{') && part.ends_with('}'); }
 
-// The next part of a path, and the rest behind it.
+// The next part of a path; `path` keeps the rest.
 std::string_view take_part(std::string_view& path) {
   const std::string_view part = path.substr(0, path.find('/'));
   path.remove_prefix(part.size());
