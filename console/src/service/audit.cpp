@@ -22,7 +22,7 @@ std::string_view event_of(const Request& request, unsigned status) {
   return "changed";
 }
 
-// What proxies say of the client: the last words are of the nearest one.
+// The addresses that proxies report for the client: the last words come from the nearest proxy.
 std::optional<std::string> forwarded_for(const Request& request) {
   constexpr std::size_t kMaxAddresses = 200;
   const std::string& said = request.header("x-forwarded-for");

@@ -1,4 +1,5 @@
-// What the log keeps of requests: who changed something, who signed in or out, and who was refused.
+// Requests in the log: changes, with the client that made the change, sign-ins and sign-outs, and
+// refusals.
 #pragma once
 
 #include "base/log/log.hpp"

@@ -1,7 +1,7 @@
-// Answers to guesses: a client that shows an unknown token waits a second for its refusal.
+// Answers to guesses: a client that shows an unknown token waits a second for the refusal.
 // Invariants:
-// - Each answer is given once, in the order of the guesses, at the latest by stop().
-// - No more than kMaxLate wait, so guesses hold few of the server's connections.
+// - The server gives each answer once, in the order of the guesses, at the latest by stop().
+// - No more than kMaxLate guesses wait, so guesses hold few of the server's connections.
 #pragma once
 
 #include <chrono>

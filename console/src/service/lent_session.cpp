@@ -6,14 +6,15 @@
 namespace pulse::console {
 namespace {
 
-// The role "none" is the session's own. Behind a pooler nothing is set, and no row comes: another
-// client would inherit it.
+// The role "none" is the session's own role. Behind a pooler the statement sets nothing, and
+// returns no row: another client would inherit the settings.
 constexpr const char* kSetUp =
     "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
     " set_config('statement_timeout', $3, false)"
     " FROM (SELECT WHERE pg_catalog.pg_backend_pid() = $4::int) AS own";
 
-// What a role may become, and what it may do, changes without a word to its sessions.
+// The roles that a role may become, and the rights of a role, change without a notice to the role's
+// sessions.
 constexpr std::chrono::seconds kTrusted(10);
 
 constexpr const char* kMayCall =

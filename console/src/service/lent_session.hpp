@@ -1,4 +1,4 @@
-// A session that serves one request after the other, each with its client's role.
+// A session that serves one request after the other, each with the role of the request's client.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ class LentSession {
   // `statement_timeout`: the setting of the server.
   LentSession(Database database, std::string statement_timeout);
 
-  // Takes on the role of `access`, and sets what the role may do. The session can write only for a
-  // request that changes something.
+  // Takes on the role of `access`, and sets in `access` the rights of the role. The session can
+  // write only for a request that changes something.
   Database& lend(Access& access, bool is_change);
 
   bool is_open() const { return database_.is_open(); }

@@ -14,9 +14,9 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMaxListeners = 256;
 // So no token keeps the pages of others from listening.
 constexpr std::size_t kMaxOfToken = 32;
-// Then the browser asks again, and its token is looked at again.
+// At the end of a stream the browser asks again, and the server checks the browser's token again.
 constexpr std::chrono::minutes kLifetime(10);
-// A client that has gone is noticed when something is sent to it.
+// The server notices a client that has gone when the server sends to the client.
 constexpr std::chrono::seconds kSilence(15);
 constexpr std::chrono::milliseconds kStep(100);
 
@@ -92,7 +92,8 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
     feed->route = &route;
     feed->request = request;
   }
-  // What was sent last may be older than the page of the new listener: all get what is now.
+  // The last event may be older than the page of the new listener: all listeners get the present
+  // text.
   feed->last_event.clear();
   feed->due = Steady::now();
   auto stream = std::make_shared<HttpStream>();

@@ -1,5 +1,5 @@
 // Streams of server-sent events. All clients that ask the same with the same rights share a feed:
-// one look at the database serves them all. A feed without clients does not look.
+// one reading of the database serves all clients of the feed. A feed without clients reads nothing.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,12 @@ class Live {
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
 
-  // Begins no further look. A look that a thread of the pool makes uses this object to its end.
+  // Begins no further reading. A reading by a thread of the pool uses this object until the reading
+  // ends.
   void stop();
 
-  // The stream for a client. Throws Failed where there are too many, of its token or in all. The
-  // route must outlive this.
+  // Returns the stream for a client. Throws Failed where there are too many streams, of the
+  // client's token or in all. The route must outlive this object.
   std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
 
  private:

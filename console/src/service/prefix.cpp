@@ -11,7 +11,8 @@ std::string target_within(const std::string& prefix, const Router& router,
   if (!rest.empty() && rest.front() != '/') return target;
   const std::string_view within = rest.empty() ? "/" : rest;
   if (router.find("GET", path).is_known) {
-    // A page of ours has the name of the prefix: /queue?name=mail. Its address has a query.
+    // A page of this server has the name of the prefix: /queue?name=mail. The address of the page
+    // has a query.
     const bool is_bare = rest.empty() && path.size() < target.size();
     const bool is_taken = request.header("x-forwarded-prefix") == prefix;
     if (is_bare || is_taken || !router.find("GET", within).is_known) return target;

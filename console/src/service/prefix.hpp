@@ -9,9 +9,10 @@
 
 namespace pulse::console {
 
-// The target of the request as the routes have it: without the prefix, where the proxy passes the
-// path as it came, and the same where the proxy has taken the prefix away already. A target that
-// could be either is the first, unless a header X-Forwarded-Prefix tells that the proxy took it.
+// Returns the target of the request as the routes spell targets: without the prefix, where the
+// proxy passes the path unchanged, and the same target where the proxy has taken the prefix away
+// already. A target that could be either counts as unchanged, unless a header X-Forwarded-Prefix
+// tells that the proxy took the prefix.
 std::string target_within(const std::string& prefix, const Router& router,
                           const HttpRequest& request);
 

@@ -1,11 +1,11 @@
-// From what came over the wire to what handlers read.
+// From the bytes of the client to the request that handlers read.
 #pragma once
 
 #include "serve/request.hpp"
 
 namespace pulse::console {
 
-// Throws Failed for what cannot be understood.
+// Throws Failed for bytes that are no valid request.
 Request read_request(HttpRequest http);
 
 }  // namespace pulse::console

@@ -80,8 +80,8 @@ std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOption
   return service;
 }
 
-// What has begun is answered, above all a claim that has taken jobs. The server answers the rest;
-// only then may its handlers go.
+// Requests that have begun get an answer, above all a claim that has taken jobs. The server answers
+// the rest; only then may the server's handlers go.
 Service::~Service() {
   is_ending_ = true;
   waiting_->stop();
@@ -94,9 +94,9 @@ Service::~Service() {
 // On the server's thread, which waits for nothing here.
 void Service::take(const Exchange& exchange) {
   exchange->request.target = target_within(options_.origin.prefix, router_, exchange->request);
-  // Without a proxy each client could write what it likes there.
+  // Without a proxy each client could write any address into the header.
   if (!options_.origin.is_given()) exchange->request.headers.erase("x-forwarded-for");
-  // What cannot be read is refused in the way of its path.
+  // A request that cannot be read is refused in the way of the request's path.
   Request request;
   request.method = exchange->request.method;
   request.path = exchange->request.target.substr(0, exchange->request.target.find('?'));
@@ -153,7 +153,7 @@ void Service::end_late(const Request& request, const Exchange& exchange, Respons
 // A handler that needs no session is called at once.
 void Service::give(const Route& route, Request request, const Exchange& exchange) {
   if (route.producer) {
-    // A proxy that gathers what comes, or packs it, would hold events back.
+    // A proxy that gathers or packs the response would hold events back.
     Response response{
         .type = "text/event-stream",
         .headers = {{"Cache-Control", "no-store, no-transform"}, {"X-Accel-Buffering", "no"}}};

@@ -1,4 +1,4 @@
-// pulse serve: what comes between the server of HTTP and the handlers.
+// pulse serve: the layer between the server of HTTP and the handlers.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,16 @@ namespace pulse::console {
 
 struct ServiceOptions {
   HttpAddress address;
-  std::vector<std::string> names;  // that clients may call it by
-  Origin origin;                   // of the proxy in front of it, where there is one
-  std::size_t sessions = 8;        // for what is answered at once
+  std::vector<std::string> names;  // by which clients may call the server
+  Origin origin;                   // of the proxy in front of the server, where there is a proxy
+  std::size_t sessions = 8;        // for requests answered at once
   std::size_t waits = 32;          // for claims that wait
 };
 
 class Service {
  public:
-  // Or why it cannot listen there. The router and the log outlive it.
+  // Returns the service, or a text that says why the service cannot listen there. The router and
+  // the log outlive the service.
   static std::variant<std::unique_ptr<Service>, std::string> start(ServiceOptions options,
                                                                    Tokens tokens,
                                                                    const Database& database,
@@ -48,12 +49,13 @@ class Service {
           Log& log);
   void take(const Exchange& exchange);
   void give(const Route& route, Request request, const Exchange& exchange);
-  // The answer of the handler, or what its refusal means.
+  // Returns the answer of the handler, or the meaning of the handler's refusal.
   Response run(const Route& route, Request& request, LentSession& session);
-  // A handler names paths of this server, and the client gets them with the prefix.
+  // A handler names paths of this server, and the client gets the paths with the prefix.
   void end(const Request& request, const Exchange& exchange, Response response) const;
   void end_early(const Request& request, const Exchange& exchange, const Problem& problem);
-  // A guess is answered late. Beyond those that wait, guesses are hung up on.
+  // The server answers a guess late. Beyond kMaxLate waiting guesses, the server closes the
+  // connection of a guess.
   void end_late(const Request& request, const Exchange& exchange, Response response);
   void tell_token_problem();
   void tell_unreachable(const std::string& reason);

@@ -45,7 +45,7 @@ std::size_t ThreadPool::idle() {
   return idle_.size();
 }
 
-// Within the lock, because the thread ends the life of what it is called by.
+// The call is within the lock, because the called thread ends the life of the condition variable.
 void ThreadPool::call_last_idle() {
   idle_.back()->is_called = true;
   idle_.back()->called.notify_one();
@@ -54,7 +54,7 @@ void ThreadPool::call_last_idle() {
 
 bool ThreadPool::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session) {
   ++free_;
-  // A thread that became free meanwhile may have taken what this one was called for.
+  // A thread that became free meanwhile may have taken the request that this thread was called for.
   while (!is_ending_ && waiting_.empty()) {
     Idle self;
     idle_.push_back(&self);

@@ -1,5 +1,6 @@
 // Threads with a session each, and a queue of requests. The thread that became idle last takes the
-// next request: its session has read the catalogue, and the sessions of idle threads can end.
+// next request: the thread's session has read the catalogue, and the sessions of idle threads can
+// end.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +28,7 @@ class ThreadPool {
   // False where the queue is full, or the pool has stopped.
   bool add(Work work);
 
-  // Drops the requests that wait, and waits for those that run.
+  // Drops the waiting requests, and waits for the running requests.
   void stop();
 
   // The number of threads that wait for a request.
@@ -47,9 +48,9 @@ class ThreadPool {
   const std::size_t max_waiting_;
   std::mutex mutex_;
   std::deque<Work> waiting_;
-  // The thread that became idle last stands last. A thread that is called leaves the list.
+  // The thread that became idle last stands last. A called thread leaves the list.
   std::vector<Idle*> idle_;
-  // Counts the idle threads, and those that are called and have not taken a request yet.
+  // Counts the idle threads, and the called threads that have not taken a request yet.
   std::size_t free_ = 0;
   bool is_ending_ = false;
   std::vector<std::thread> threads_;
