@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times in a form for people.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ std::string spell_seconds(double seconds);
 // 1234567 as 1,234,567.
 std::string spell_count(std::string_view digits);
 
-// A timestamp as the server prints it in its ISO style, to the second: 2026-11-24 23:05:59.
+// A timestamp that the server printed in ISO style, to the second: 2026-11-24 23:05:59.
 std::string spell_time(std::string_view timestamp);
 
-// The same as RFC 3339 has it: 2026-11-24T23:05:59.123456+00:00.
+// The same timestamp in the form of RFC 3339: 2026-11-24T23:05:59.123456+00:00.
 std::string rfc3339(std::string_view timestamp);
 
 // "1 job", "3 jobs".
 std::string plural(std::int64_t count, std::string_view noun);
 
-// A progress bar of this many columns, with its brackets: [####------].
+// A progress bar of this many columns, with brackets: [####------].
 std::string progress_bar(double part, std::size_t columns);
 
 }  // namespace pulse::console

@@ -6,9 +6,9 @@
 
 namespace pulse::console {
 
-// The last line that is neither blank nor indented: what a traceback of Python ends with, and the
-// message or the last cause above the frames of Java, Node and Ruby. Of an error whose lines are
-// all indented the last one.
+// Returns the last line that is neither blank nor indented: the end of a traceback of Python, and
+// the message or the last cause above the frames of Java, Node and Ruby. Of an error whose lines
+// are all indented the last line.
 std::string telling_line(std::string_view error);
 
 }  // namespace pulse::console

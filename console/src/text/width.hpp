@@ -10,10 +10,10 @@ namespace pulse::console {
 // In columns; a character of East Asia or an emoji has two, a combining one none.
 std::size_t width(std::string_view text);
 
-// The text in at most `columns`, which are one or more; what is cut ends with an ellipsis.
+// The text in at most `columns`, one column at least; a cut text ends with an ellipsis.
 std::string fit(std::string_view text, std::size_t columns);
 
-// `text` with spaces up to `columns`, at its end or before it.
+// `text` with spaces up to `columns`, after the text or before the text.
 std::string pad(std::string text, std::size_t columns);
 std::string pad_before(const std::string& text, std::size_t columns);
 
