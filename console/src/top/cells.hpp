@@ -1,4 +1,4 @@
-// What is drawn: lines of cells, apart from any terminal.
+// The drawing of the screen: lines of cells, apart from any terminal.
 #pragma once
 
 #include <string>
@@ -23,10 +23,10 @@ struct Size {
   std::size_t columns = 0;
 };
 
-// The text of a line without its tints.
+// The text of a line without tints.
 std::string line_text(const Line& line);
 
-// The lines of a text; what was tinted by a Look without colours has none.
+// The lines of a text; a text that a Look without colours has tinted has no tints.
 std::vector<Line> lines_of(const std::string& text);
 
 }  // namespace pulse::console

@@ -1,4 +1,4 @@
-// The lists of the screen: what each asks, shows and can change.
+// The lists of the screen: the query, the columns and the actions of each list.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace pulse::console {
 
 struct Action {
   char key;
-  const char* name;  // "retry": the action of an operation, or what the user is told
+  const char* name;  // "retry": the action of an operation, or the word for the user
   const char* sql;   // with the selected name or id; nullptr: an operation on one job
   bool is_asked = true;
 };
@@ -18,15 +18,15 @@ struct Pane {
   const char* title;
   const char* sql;
   Columns columns;
-  const char* id_field;   // names what is selected
-  const char* noun;       // "queue": what a row is
+  const char* id_field;   // names the selected row
+  const char* noun;       // "queue": the kind of a row
   const char* job_field;  // the job that Enter opens; nullptr: none
   std::vector<Action> actions;
 };
 
 const std::vector<Pane>& panes();
 
-// The states that an operation on one job may find it in, as JSON.
+// The states of a job that an operation on one job may change, as JSON.
 const char* states_for(std::string_view action);
 
 }  // namespace pulse::console

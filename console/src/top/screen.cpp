@@ -1,6 +1,6 @@
 #include "top/screen.hpp"
 
-// Of the library's own names, macros such as erase() would change ours.
+// Of the names of ncurses, macros such as erase() would change names of this program.
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <poll.h>
@@ -54,7 +54,7 @@ int spell_key(int code) {
   }
 }
 
-// The library's own handler would end with 1, which has another meaning.
+// The handler of ncurses would end the program with 1, which has another meaning.
 void leave_on_interrupt(int /*number*/) {
   endwin();
   _exit(static_cast<int>(ExitStatus::interrupted));

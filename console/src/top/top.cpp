@@ -46,7 +46,7 @@ void Top::run() {
   }
 }
 
-// What cannot be read stays as it was last seen.
+// Values that the screen cannot read stay as last seen.
 void Top::refresh() {
   try {
     overview_ = database_.query(kTopOverview);
@@ -263,7 +263,7 @@ void Top::act() {
   }
 }
 
-// As an operation, so that it is on record and can be undone.
+// The change is an operation, so that the change is on record and can be undone.
 void Top::act_on_job() {
   const std::string filter =
       R"({"ids": [")" + asked_about_ + R"("], "states": )" + states_for(asked_.name) + '}';

@@ -1,4 +1,4 @@
-// The live screen: what it shows, and what its keys do.
+// The live screen: the shown lists, and the actions of the keys.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class Top {
   Top(Database& database, Screen& screen, Duration interval)
       : database_(database), screen_(screen), interval_(interval), choices_(panes().size()) {}
 
-  // Until the user leaves, or the terminal is closed. A database that is gone is said on the
-  // screen, and asked again.
+  // Runs until the user leaves, or the terminal is closed. The screen says that a database is gone,
+  // and asks the database again.
   void run();
 
  private:

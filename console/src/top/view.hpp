@@ -1,4 +1,4 @@
-// How rows become the lines of a pane: order, filter, selection, and what fits.
+// How rows become the lines of a pane: order, filter, selection, and the cut to size.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace pulse::console {
 
-// What the user has chosen in a pane. The selection is a name or an id, so that it stays where
-// rows move.
+// The choices of the user in a pane. The selection is a name or an id, so that the selection stays
+// where rows move.
 struct Choice {
   std::optional<std::size_t> sort_column;  // else the order of the query
   bool is_descending = true;
@@ -23,11 +23,12 @@ struct Choice {
 std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
                                       const Choice& choice);
 
-// The place of the selection among these; the first where it is gone.
+// The place of the selection among the visible rows; the first place where the selected row is
+// gone.
 std::size_t selected_place(const Pane& pane, const QueryResult& rows,
                            const std::vector<std::size_t>& visible, const Choice& choice);
 
-// Titles and rows, at most `size.rows` lines: those around the selection.
+// Titles and rows, at most `size.rows` lines: the rows around the selection.
 std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Choice& choice,
                              Size size);
 
