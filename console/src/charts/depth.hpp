@@ -1,4 +1,5 @@
-// The depth of the queue over time: the server of the pages remembers the overviews that it showed.
+// The depth of the queue over time: the server of the pages remembers the overviews that the server
+// showed.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ std::string whole_jobs(double number) {
   return spell_count(std::to_string(static_cast<std::int64_t>(number)));
 }
 
-// Buckets of a few milliseconds lie closer than whole ones.
+// Buckets of a few milliseconds lie closer than whole milliseconds.
 std::string spell_bucket(const QueryResult::Row& row) {
   const double seconds = row.number("at_least");
   return seconds < 1 ? row.text("at_least_ms") + " ms" : spell_seconds(seconds);

@@ -1,5 +1,5 @@
-// What became of attempts minute by minute, and how long they took: of one task, of one queue, or
-// of all tasks together.
+// The outcomes of attempts minute by minute, and how long the attempts took: of one task, of one
+// queue, or of all tasks together.
 #pragma once
 
 #include <optional>

@@ -3,8 +3,8 @@
 namespace pulse::console {
 namespace {
 
-// How often attempts ended in the last minute, and how long they waited and ran: for lists that
-// join these rates as r.
+// How often attempts ended in the last minute, and how long the attempts waited and ran: for lists
+// that join these rates as r.
 #define PULSE_RATES                                                                        \
   " round(r.per_second * 60) AS per_minute, extract(epoch FROM r.wait_p50) AS wait_p50,"   \
   " extract(epoch FROM r.wait_p99) AS wait_p99, extract(epoch FROM r.run_p50) AS run_p50," \
@@ -61,7 +61,8 @@ const List& overview_list() {
   return kList;
 }
 
-// This list asks the workers which tasks they serve; the view of unserved tasks also counts jobs.
+// This list asks the workers which tasks the workers serve; the view of unserved tasks also counts
+// jobs.
 const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
@@ -92,7 +93,7 @@ const List& task_list() {
   return kList;
 }
 
-// Queues with jobs, those that have settings, and those of jobs that ended in the last minute.
+// Queues with jobs, queues with settings, and queues of jobs that ended in the last minute.
 const List& queue_list() {
   static const List kList{
       "SELECT name, s.ready AS open, s.parked, s.running,"
@@ -120,7 +121,7 @@ const List& queue_list() {
   return kList;
 }
 
-// Jobs of a worker are looked for, so those that are shown are chosen before.
+// The view looks for jobs of each worker, so the statement first chooses the shown workers.
 #define PULSE_WORKER                                                         \
   "SELECT id, name, hostname, pid, status, running_jobs,"                    \
   " extract(epoch FROM silent_for) AS silent_for, attached, slots, version," \
@@ -174,7 +175,8 @@ const List& schedule_list() {
   return kList;
 }
 
-// Of a large flow so many of its jobs were looked at; of others all.
+// looked_at counts the jobs of a large flow that the server has read; of other flows the server
+// reads all jobs.
 #define PULSE_FLOW                                                                            \
   "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed," \
   " failed, cancelled, created_at, last_finished_at"

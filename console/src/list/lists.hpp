@@ -1,4 +1,5 @@
-// The lists of the console: each is a query and its columns, for the terminal and for the page.
+// The lists of the console: each list is a query and the columns of the query, for the terminal and
+// for the page.
 #pragma once
 
 #include "output/columns.hpp"
@@ -15,7 +16,7 @@ struct List {
 const List& overview_list();  // one row
 const List& task_list();
 const List& queue_list();
-const List& worker_list();  // $1: those that ended within a day, too
+const List& worker_list();  // $1: workers that ended within a day, too
 const List& schedule_list();
 const List& flow_list();       // $1: below this id, $2: how many
 const List& operation_list();  // $1: below this id, $2: how many

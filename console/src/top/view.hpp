@@ -32,7 +32,7 @@ std::size_t selected_place(const Pane& pane, const QueryResult& rows,
 std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Choice& choice,
                              Size size);
 
-// The head of the screen, from the one row of pulse.overview.
+// The head of the screen, from the single row of pulse.overview.
 std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where);
 extern const char* const kTopOverview;
 
