@@ -1,4 +1,4 @@
-// What the extension does when a transaction or a savepoint ends.
+// The work of the extension when a transaction or a savepoint ends.
 #pragma once
 
 namespace pulse {

@@ -1,4 +1,5 @@
-// What the next promotion of a queue would do, told without locks: see sql/explain/promotion.sql.
+// The jobs that the next promotion of a queue would open and park, found without locks: see
+// sql/explain/promotion.sql.
 #include "queue/parked_jobs.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/values.hpp"
@@ -6,7 +7,8 @@
 namespace pulse {
 namespace {
 
-// Whether it is the turn of a queue in a fair level is left out: the turn comes by itself.
+// The answer leaves out whether the queue has the turn in a fair level, because the turn comes
+// without an operator.
 void foresee_promotion(Datum queue_name, Foresight* foresight) {
   text* name = DatumGetTextPP(queue_name);
   Levels levels = levels_of(queue_name);

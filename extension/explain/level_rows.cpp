@@ -1,4 +1,5 @@
-// Levels of queues as SQL sees them, in the snapshot of its statement: see sql/queue/level.sql.
+// Levels of queues as SQL sees levels, in the snapshot of the calling statement: see
+// sql/queue/level.sql.
 #include "access/catalog.hpp"
 #include "queue/levels.hpp"
 #include "server/values.hpp"
@@ -28,7 +29,7 @@ Levels levels_with_room(Datum queue_name) {
   return levels;
 }
 
-// Its tokens are found, if it has a rate.
+// Finds the tokens of the level, if the level has a rate.
 Level level_with_tokens(Datum name) {
   Levels levels = levels_with_settings(name);
   Level level = levels.level[levels.count - 1];
@@ -42,7 +43,7 @@ Level level_with_tokens(Datum name) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.levels_of(queue_name): the names of its levels, root first.
+// pulse_internal.levels_of(queue_name): the names of the queue's levels, root first.
 PULSE_FUNCTION(pulse_levels_of) {
   pulse::Levels levels = pulse::levels_of(PG_GETARG_DATUM(0));
   Datum names[pulse::kMaxLevels];
