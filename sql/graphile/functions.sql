@@ -1,5 +1,6 @@
--- What producers and operators call. Each function calls the one of the same name in schema pulse,
--- with the rights of its caller, and returns rows in the shape of Graphile Worker's.
+-- The functions that producers and operators call. Each function calls the function of the same
+-- name in schema pulse, with the rights of the caller, and returns rows in the shape of Graphile
+-- Worker's.
 
 CREATE OR REPLACE FUNCTION graphile_worker._private_row(job pulse.job)
   RETURNS graphile_worker._private_jobs
@@ -26,7 +27,7 @@ BEGIN
     seen.key := NULL;
   ELSIF job.state = 'running' THEN
     seen.locked_at := job.claimed_at;
-    -- A producer is not told whose worker it is, and cannot ask.
+    -- The function does not tell a producer whose worker runs the job, and a producer cannot ask.
     IF job.worker_id IS NOT NULL THEN
       seen.locked_by := coalesce((SELECT w.name FROM pulse.worker AS w WHERE w.id = job.worker_id),
                                  job.worker_id::text);
@@ -36,7 +37,7 @@ BEGIN
   RETURN seen;
 END $$;
 COMMENT ON FUNCTION graphile_worker._private_row(pulse.job) IS
-  'Returns a job as the view _private_jobs shows it. One without a state has failed for good.';
+  'Returns a job as the view _private_jobs shows jobs. A job without a state has failed for good.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.add_job(
     identifier text, payload json = NULL, queue_name text = NULL, run_at timestamptz = NULL,
@@ -77,8 +78,8 @@ BEGIN
          LATERAL graphile_worker._private_row(added) AS seen;
 END $$;
 COMMENT ON FUNCTION graphile_worker.add_jobs(graphile_worker.job_spec[], boolean) IS
-  'Adds many jobs, as pulse.add_jobs does, and returns them in the same order. Raises PU004 for a '
-  'name or value out of range.';
+  'Adds many jobs, as pulse.add_jobs does, and returns the jobs in the same order. Raises PU004 '
+  'for a name or value out of range.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.remove_job(job_key text)
   RETURNS graphile_worker._private_jobs
@@ -116,8 +117,8 @@ BEGIN
   SELECT * FROM graphile_worker._private_jobs AS j WHERE j.id = ANY (failed) ORDER BY j.id;
 END $$;
 COMMENT ON FUNCTION graphile_worker.permanently_fail_jobs(bigint[], text) IS
-  'Ends waiting jobs as failed for good, as pulse.permanently_fail_jobs does, and returns them as '
-  'they are now.';
+  'Ends waiting jobs as failed for good, as pulse.permanently_fail_jobs does, and returns the '
+  'failed jobs.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
@@ -143,5 +144,5 @@ BEGIN
   PERFORM pulse.force_unlock_workers(worker_ids);
 END $$;
 COMMENT ON FUNCTION graphile_worker.force_unlock_workers(text[]) IS
-  'Takes the jobs of the workers with these names, living ones too, as pulse.force_unlock_workers '
-  'does. The views call the name of a worker locked_by.';
+  'Takes the jobs of the workers with these names, living workers too, as '
+  'pulse.force_unlock_workers does. The views call the name of a worker locked_by.';

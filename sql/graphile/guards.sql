@@ -1,5 +1,6 @@
--- The views take no writes. What wrote into the tables of Graphile Worker was its own worker, whose
--- place pulse-worker has, and its cleanup, which finds nothing to do but failed jobs.
+-- The views take no writes. Two programs wrote into the tables of Graphile Worker: Graphile
+-- Worker's own worker, whose place pulse-worker has, and the cleanup, which finds nothing to delete
+-- but failed jobs.
 
 CREATE OR REPLACE FUNCTION graphile_worker._private_refuse() RETURNS trigger
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -31,7 +32,7 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION graphile_worker._private_leave() IS
-  'Leaves the name of a task or of a queue, which goes with its last job.';
+  'Leaves the name of a task or of a queue, which goes with the last job of the name.';
 
 CREATE TRIGGER refuse INSTEAD OF INSERT OR UPDATE ON graphile_worker._private_jobs
   FOR EACH ROW EXECUTE FUNCTION graphile_worker._private_refuse();

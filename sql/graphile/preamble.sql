@@ -12,4 +12,4 @@ END $$;
 -- The schema belongs to the extension.
 CREATE SCHEMA graphile_worker;
 COMMENT ON SCHEMA graphile_worker IS
-  'What programs call and read of Graphile Worker 0.18, over the jobs of pg_pulse.';
+  'The functions and views of Graphile Worker 0.18 for programs, over the jobs of pg_pulse.';

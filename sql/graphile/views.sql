@@ -1,5 +1,5 @@
--- Jobs as readers of Graphile Worker know them: those that wait, those that run, which it calls
--- locked, and those that failed for good, which it keeps among the others.
+-- Jobs as readers of Graphile Worker know jobs: waiting jobs, running jobs, which Graphile Worker
+-- calls locked, and jobs that failed for good, which Graphile Worker keeps among the others.
 
 CREATE TYPE graphile_worker.job_spec AS (
   identifier   text,
@@ -13,14 +13,15 @@ CREATE TYPE graphile_worker.job_spec AS (
 );
 COMMENT ON TYPE graphile_worker.job_spec IS 'A job that add_jobs adds.';
 
--- pg_pulse knows tasks and queues by name. Readers join on numbers, so each name has one. The
--- function says no search_path, so that the planner puts its body in its place.
+-- pg_pulse knows tasks and queues by name. Readers join on numbers, so each name has a number. The
+-- function says no search_path, so that the planner inlines the body of the function.
 CREATE OR REPLACE FUNCTION graphile_worker._private_id(name text) RETURNS int
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT pg_catalog.hashtext(name COLLATE "C") & 2147483647;
 $$;
 COMMENT ON FUNCTION graphile_worker._private_id(text) IS
-  'Returns the number that stands for the name of a task or of a queue: 31 bits of its hash.';
+  'Returns the number that stands for the name of a task or of a queue: 31 bits of the name''s '
+  'hash.';
 
 CREATE OR REPLACE FUNCTION graphile_worker._private_flags(flags text[]) RETURNS jsonb
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -30,9 +31,9 @@ END $$;
 COMMENT ON FUNCTION graphile_worker._private_flags(text[]) IS
   'Returns flags as an object with a key for each; NULL for none.';
 
--- A key is of one job: jobs that failed for good are shown without, and so are running jobs that
--- have lost their key. Keys of waiting and of running jobs are in two indexes, so the view reads
--- both parts of the table.
+-- A key belongs to a single job: the view shows jobs that failed for good without a key, and also
+-- running jobs that have lost their key. Keys of waiting and of running jobs are in two indexes, so
+-- the view reads both parts of the table.
 CREATE VIEW graphile_worker._private_known_jobs AS
   SELECT j.id, j.identifier, j.queue_name, j.payload, j.priority, j.run_at, j.attempts,
          CASE WHEN s.job_id IS NULL THEN j.max_attempts ELSE j.attempts END AS max_attempts,
@@ -54,7 +55,7 @@ CREATE VIEW graphile_worker._private_known_jobs AS
     FROM pulse.finished_job AS f
    WHERE f.state IN ('failed', 'quarantined');
 COMMENT ON VIEW graphile_worker._private_known_jobs IS
-  'For the other views: live jobs, and those that failed for good, without attempts and key.';
+  'For the other views: live jobs, and jobs that failed for good, without attempts and key.';
 
 CREATE VIEW graphile_worker._private_jobs AS
   SELECT k.id, graphile_worker._private_id(k.queue_name) AS job_queue_id,
@@ -66,7 +67,7 @@ CREATE VIEW graphile_worker._private_jobs AS
 COMMENT ON VIEW graphile_worker._private_jobs IS
   'The jobs in the shape of Graphile Worker''s table. DELETE deletes jobs that failed for good.';
 
--- An error may quote a payload, so a role sees it only if it may read the jobs themselves.
+-- An error may quote a payload, so a role sees the error only if the role may read the jobs.
 CREATE VIEW graphile_worker.jobs AS
   SELECT k.id, k.queue_name, k.identifier AS task_identifier, k.priority, k.run_at, k.attempts,
          k.max_attempts,
@@ -75,7 +76,7 @@ CREATE VIEW graphile_worker.jobs AS
          k.created_at, k.updated_at, k.key, k.locked_at, k.locked_by, k.revision, k.flags
     FROM graphile_worker._private_known_jobs AS k;
 COMMENT ON VIEW graphile_worker.jobs IS
-  'The jobs without their payloads. last_error is NULL for a role that may not read pulse.job.';
+  'The jobs without payloads. last_error is NULL for a role that may not read pulse.job.';
 
 CREATE VIEW graphile_worker._private_tasks AS
   SELECT graphile_worker._private_id(n.identifier) AS id, n.identifier
@@ -83,9 +84,9 @@ CREATE VIEW graphile_worker._private_tasks AS
           UNION
           SELECT t.identifier FROM pulse.task AS t) AS n;
 COMMENT ON VIEW graphile_worker._private_tasks IS
-  'The tasks of which there are jobs or settings. DELETE leaves them: pg_pulse stores no names.';
+  'The tasks of jobs or settings. DELETE leaves the rows: pg_pulse stores no names.';
 
--- A queue that runs several jobs at once shows the one that has run longest.
+-- A queue that runs several jobs at once shows the job that has run longest.
 CREATE VIEW graphile_worker._private_job_queues AS
   SELECT graphile_worker._private_id(q.queue_name) AS id, q.queue_name, q.locked_at, q.locked_by,
          q.locked_at IS NULL AS is_available
@@ -100,7 +101,7 @@ CREATE VIEW graphile_worker._private_job_queues AS
                    WHERE pg_catalog.strpos(s.queue_name, '*') = 0) AS n
            GROUP BY n.queue_name) AS q;
 COMMENT ON VIEW graphile_worker._private_job_queues IS
-  'The queues of which there are jobs or settings. DELETE leaves them: pg_pulse stores no names.';
+  'The queues of jobs or settings. DELETE leaves the rows: pg_pulse stores no names.';
 
 CREATE VIEW graphile_worker._private_known_crontabs AS
   SELECT s.name AS identifier, s.created_at AS known_since, s.last_due AS last_execution
@@ -109,10 +110,10 @@ CREATE VIEW graphile_worker._private_known_crontabs AS
 COMMENT ON VIEW graphile_worker._private_known_crontabs IS
   'The items of crontabs that pulse-worker has loaded.';
 
--- Clients look here whether the schema is theirs, before they add a job.
+-- Clients check here whether the schema is complete, before the clients add a job.
 CREATE VIEW graphile_worker.migrations AS
   SELECT n AS id, timestamptz 'epoch' AS ts,
          n IN (1, 3, 11, 13, 14, 16, 19) AS breaking
     FROM pg_catalog.generate_series(1, 20) AS n;
 COMMENT ON VIEW graphile_worker.migrations IS
-  'The migrations of Graphile Worker 0.18, so that its clients find the schema complete.';
+  'The migrations of Graphile Worker 0.18, so that clients find the schema complete.';

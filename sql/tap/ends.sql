@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pulse_tap.ends()
      AND NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = r.job_id);
 $$;
 COMMENT ON FUNCTION pulse_tap.ends() IS
-  'For the kit itself: returns the jobs that have ended: those kept, and those that this test has '
+  'For the kit itself: returns the ended jobs: the kept jobs, and the jobs that this test has '
   'completed.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.name_of(identifier text, job_id bigint) RETURNS text
@@ -20,9 +20,9 @@ CREATE OR REPLACE FUNCTION pulse_tap.name_of(identifier text, job_id bigint) RET
               ELSE 'job ' || job_id END;
 $$;
 COMMENT ON FUNCTION pulse_tap.name_of(text, bigint) IS
-  'For the kit itself: returns what an assertion is about, in words.';
+  'For the kit itself: returns the subject of an assertion, in words.';
 
--- A job that waits although it should have ended: most often nothing can run it.
+-- A job that waits although the job should have ended: most often nothing can run the job.
 CREATE OR REPLACE FUNCTION pulse_tap.live_jobs(identifier text, job_id bigint) RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -67,8 +67,8 @@ BEGIN
                 pulse_tap.name_of(fault_of_end.identifier, fault_of_end.job_id));
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_end(text, bigint, text) IS
-  'For the kit itself: returns how a job ended that should have ended otherwise; NULL: it did so. '
-  'Raises PU004 for what is no end.';
+  'For the kit itself: returns how a job ended that should have ended otherwise; NULL: the job '
+  'ended as expected. Raises PU004 for a word that names no end.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.job_ended_as(
     identifier text, state text, description text = NULL)
@@ -81,9 +81,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_tap.job_ended_as(text, text, text) IS
   'Passes if the job of this task that ended last ended so: completed, failed, quarantined, '
-  'cancelled or expired. Jobs that complete and are not kept are seen if drain() or run_job() ran '
-  'them. Fails with how it ended, or with the jobs that have not. Raises PU004 for another word, '
-  'PU006 outside a transaction block.';
+  'cancelled or expired. The test sees jobs that complete and are not kept if drain() or '
+  'run_job() ran the jobs. Fails with the end of the job, or with the jobs that have not ended. '
+  'Raises PU004 for another word, PU006 outside a transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.job_ended_as(
     job_id bigint, state text, description text = NULL)
@@ -170,8 +170,9 @@ COMMENT ON FUNCTION pulse_tap.job_failed_with(bigint, text, text) IS
   'Passes if an attempt of this job failed with an error that contains this text. Otherwise as for '
   'a task.';
 
--- A fence lets a transaction commit that ended the attempt itself. In a test that is also the sweep
--- which stands for another session; such an attempt is on record as taken away.
+-- A fence lets a transaction commit that ended the attempt itself. In a test the transaction is
+-- also the sweep, which stands for another session; an attempt that the sweep ended is on record as
+-- taken away.
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_fences() RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -191,8 +192,8 @@ BEGIN
            THEN pulse_tap.listed('COMMIT would fail, because these claims are lost:', lines) END;
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_fences() IS
-  'For the kit itself: returns why the fences of this transaction refuse its commit; NULL: none '
-  'does.';
+  'For the kit itself: returns why the fences of this transaction refuse the commit; NULL: no '
+  'fence refuses.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.check_fences(description text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -202,6 +203,6 @@ BEGIN
     description, 'every fence of this transaction holds its claim'));
 END $$;
 COMMENT ON FUNCTION pulse_tap.check_fences(text) IS
-  'Passes if the fences of this transaction would let it commit now. A test that is rolled back '
-  'never comes to the check of its COMMIT. Fails with the job whose claim is lost. Raises PU006 '
-  'outside a transaction block.';
+  'Passes if the fences of this transaction would let the transaction commit now. A test that is '
+  'rolled back never comes to the check of its COMMIT. Fails with the job whose claim is lost. '
+  'Raises PU006 outside a transaction block.';

@@ -12,7 +12,8 @@ BEGIN
   RETURN format(E'no job waits with %s\n%s', wanted, pulse_tap.jobs_of(wanted ->> 'identifier'));
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_missing(jsonb) IS
-  'For the kit itself: returns what is there instead of a waiting job like this; NULL: it is.';
+  'For the kit itself: returns the jobs that are there instead of a waiting job like this; NULL: '
+  'the job is there.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.job_enqueued(
     identifier text, payload jsonb, attributes jsonb, description text)
@@ -24,10 +25,10 @@ BEGIN
     pulse_tap.fault_of_missing(pulse_tap.wanted(identifier, payload, attributes)), description);
 END $$;
 COMMENT ON FUNCTION pulse_tap.job_enqueued(text, jsonb, jsonb, text) IS
-  'Passes if a job of this task waits, now or later, whose payload contains this one (jsonb @>; '
-  'NULL: any) and whose columns equal these attributes, as {"queue_name": "mail"}. Fails with '
-  'the jobs of the task that are there. Raises PU004 for an attribute that no job has, PU006 '
-  'outside a transaction block.';
+  'Passes if a job of this task waits, now or later, whose payload contains this payload (jsonb '
+  '@>; NULL: any) and whose columns equal these attributes, as {"queue_name": "mail"}. Fails with '
+  'the present jobs of the task. Raises PU004 for an attribute that no job has, PU006 outside a '
+  'transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.job_enqueued(
     identifier text, payload jsonb = NULL, description text = NULL)
@@ -39,8 +40,8 @@ BEGIN
     description, format('a job of task %s waits', identifier)));
 END $$;
 COMMENT ON FUNCTION pulse_tap.job_enqueued(text, jsonb, text) IS
-  'Passes if a job of this task waits, now or later, whose payload contains this one (jsonb @>; '
-  'NULL: any). Fails with the jobs of the task that are there. Raises PU006 outside a transaction '
+  'Passes if a job of this task waits, now or later, whose payload contains this payload (jsonb '
+  '@>; NULL: any). Fails with the present jobs of the task. Raises PU006 outside a transaction '
   'block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_present(wanted jsonb) RETURNS text
@@ -68,10 +69,10 @@ BEGIN
     coalesce(description, format('no job%s waits', ' of task ' || identifier)));
 END $$;
 COMMENT ON FUNCTION pulse_tap.no_job_enqueued(text, jsonb, text) IS
-  'Passes if no job of this task (NULL: of any) waits whose payload contains this one (NULL: '
-  'any). Fails with those that do. Raises PU006 outside a transaction block.';
+  'Passes if no job of this task (NULL: of any) waits whose payload contains this payload (NULL: '
+  'any). Fails with the jobs that do wait. Raises PU006 outside a transaction block.';
 
--- A keyed add that changes a waiting job raises its revision.
+-- A keyed add that changes a waiting job raises the job's revision.
 CREATE OR REPLACE FUNCTION pulse_tap.waiting() RETURNS jsonb
   LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -81,7 +82,8 @@ $$;
 COMMENT ON FUNCTION pulse_tap.waiting() IS
   'For the kit itself: returns the ids of all waiting jobs with their revisions.';
 
--- Each expected job takes the first job that is like it. Those that few jobs are like choose first.
+-- Each expected job takes the first job that matches. Expected jobs that few jobs match choose
+-- first.
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_enqueued(before jsonb, expected jsonb)
   RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -119,8 +121,8 @@ BEGIN
       THEN 'it enqueued nothing' END), '');
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_enqueued(jsonb, jsonb) IS
-  'For the kit itself: returns which expected jobs are missing and which others came since these; '
-  'NULL: none.';
+  'For the kit itself: returns which expected jobs are missing and which others came since '
+  'before; NULL: no job.';
 
 -- The statement runs with the search_path and the rights of the test.
 CREATE OR REPLACE FUNCTION pulse_tap.enqueues(sql text, expected jsonb, description text = NULL)
@@ -143,11 +145,11 @@ BEGIN
     'the statement enqueues %s jobs', pg_catalog.jsonb_array_length(expected))));
 END $$;
 COMMENT ON FUNCTION pulse_tap.enqueues(text, jsonb, text) IS
-  'Runs a statement, and passes if it enqueues exactly these jobs, in whatever order: an array of '
-  'objects with columns of pulse.job, as [{"identifier": "mail", "payload": {"to": 1}}]. A payload '
-  'need only contain the expected one. A waiting job that a job_key replaces counts as enqueued. '
-  'Fails with the jobs that are missing and those that should not be there, or with the error of '
-  'the statement. Raises PU004 for what is no such array, PU006 outside a transaction block.';
+  'Runs a statement, and passes if the statement enqueues exactly these jobs, in whatever order: '
+  'an array of objects with columns of pulse.job, as [{"identifier": "mail", "payload": {"to": '
+  '1}}]. A payload need only contain the expected payload. A waiting job that a job_key replaces '
+  'counts as enqueued. Fails with the missing jobs and the jobs that should not be there, or with '
+  'the error of the statement. Raises PU004 for another array, PU006 outside a transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.check_expected(expected jsonb) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -160,7 +162,7 @@ BEGIN
   PERFORM pulse_tap.check_attributes(e) FROM jsonb_array_elements(expected) AS e;
 END $$;
 COMMENT ON FUNCTION pulse_tap.check_expected(jsonb) IS
-  'For the kit itself: raises PU004 for what is no array of attributes.';
+  'For the kit itself: raises PU004 for a document that is no array of attributes.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_depth(queue_name text, depth bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
@@ -185,8 +187,8 @@ BEGIN
               ELSE 'no job waits' END;
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_depth(text, bigint) IS
-  'For the kit itself: returns what waits in a queue that should have another depth; NULL: it has '
-  'this one.';
+  'For the kit itself: returns the waiting jobs of a queue that should have another depth; NULL: '
+  'the queue has this depth.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.queue_depth_is(
     queue_name text, depth bigint, description text = NULL)
@@ -200,4 +202,4 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_tap.queue_depth_is(text, bigint, text) IS
   'Passes if so many jobs of exactly this queue wait, due or later; NULL: jobs without a queue. '
-  'Fails with those that do. Raises PU006 outside a transaction block.';
+  'Fails with the jobs that wait. Raises PU006 outside a transaction block.';

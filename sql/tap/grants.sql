@@ -1,3 +1,3 @@
--- The kit moves time and plays deaths, so no role has it unless a grant names that role.
+-- The kit moves time and plays deaths, so no role may use the kit unless a grant names the role.
 
 SELECT pulse_internal.close_new_objects('pg_pulse_tap');

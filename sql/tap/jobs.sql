@@ -1,4 +1,4 @@
--- What assertions look for, and how diagnostics show jobs.
+-- The jobs that assertions look for, and how diagnostics show jobs.
 
 CREATE OR REPLACE FUNCTION pulse_tap.shortened(document text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -58,7 +58,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_tap.check_attributes(jsonb) IS
-  'For the kit itself: raises PU004 for what is no object of columns of pulse.job.';
+  'For the kit itself: raises PU004 for a document that is no object of columns of pulse.job.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.matches(job pulse.job, attributes jsonb) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -71,8 +71,8 @@ CREATE OR REPLACE FUNCTION pulse_tap.matches(job pulse.job, attributes jsonb) RE
     FROM (SELECT to_jsonb(job)) AS r (row), jsonb_each(attributes) AS a;
 $$;
 COMMENT ON FUNCTION pulse_tap.matches(pulse.job, jsonb) IS
-  'For the kit itself: returns whether a job has these attributes; its payload contains the one '
-  'that they have.';
+  'For the kit itself: returns whether a job has these attributes; the payload of the job '
+  'contains the payload of the attributes.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.wanted(identifier text, payload jsonb, attributes jsonb)
   RETURNS jsonb

@@ -1,7 +1,8 @@
 -- Jobs run inside of the test's transaction, as pulse-worker runs functions: one after the other, a
--- failed one in a savepoint, its end reported by the same calls.
+-- failed job in a savepoint, the end reported by the same calls.
 
--- Completed jobs leave no row behind, unless settings keep them, and tests ask how they ended.
+-- Completed jobs leave no row behind, unless settings keep the jobs, and tests ask how the jobs
+-- ended.
 CREATE TABLE pulse_tap.run (
   job_id     bigint NOT NULL,
   token      bigint NOT NULL,
@@ -13,17 +14,18 @@ CREATE TABLE pulse_tap.run (
   PRIMARY KEY (job_id, token)
 );
 COMMENT ON TABLE pulse_tap.run IS
-  'The attempts that drain() and run_job() have run in this test; empty outside of it.';
+  'The attempts that drain() and run_job() have run in this test; empty outside of a test.';
 COMMENT ON COLUMN pulse_tap.run.job_id IS 'Id of the job';
 COMMENT ON COLUMN pulse_tap.run.token IS 'Token of the claim';
 COMMENT ON COLUMN pulse_tap.run.identifier IS 'Task of the job';
 COMMENT ON COLUMN pulse_tap.run.attempt IS 'Number of the attempt, from 1';
 COMMENT ON COLUMN pulse_tap.run.state IS 'State of the job after the attempt';
 COMMENT ON COLUMN pulse_tap.run.error IS 'Error of the attempt; NULL when it completed the job';
-COMMENT ON COLUMN pulse_tap.run.ended_at IS 'Time at which it ended';
+COMMENT ON COLUMN pulse_tap.run.ended_at IS 'Time at which the attempt ended';
 
--- One worker serves a whole test. It is never silent, however far the test travels, so no sweep
--- counts it. A registration warns inside a transaction block, as it should outside of tests.
+-- One worker serves a whole test. The worker is never silent, however far the test travels, so no
+-- sweep counts the worker. A registration warns inside a transaction block, as a registration
+-- should outside of tests.
 CREATE OR REPLACE FUNCTION pulse_tap.own_worker() RETURNS bigint
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off SET client_min_messages = error AS $$
@@ -41,7 +43,7 @@ END $$;
 COMMENT ON FUNCTION pulse_tap.own_worker() IS
   'For the kit itself: returns the worker that runs the jobs of drain() and run_job().';
 
--- What commits and the background worker do between two jobs.
+-- The work of commits and of the background worker between two jobs.
 CREATE OR REPLACE FUNCTION pulse_tap.promote() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -50,7 +52,7 @@ BEGIN
   WHILE pulse_internal.promote_marked(256) LOOP END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_tap.promote() IS
-  'For the kit itself: opens the jobs of queues, and those whose parents have ended.';
+  'For the kit itself: opens the jobs of queues, and jobs whose parents have ended.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.sweep_due() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -74,10 +76,10 @@ BEGIN
   RETURN claimed;
 END $$;
 COMMENT ON FUNCTION pulse_tap.claim_next(text[]) IS
-  'For the kit itself: claims the next job of these tasks that is due; all NULL when none is.';
+  'For the kit itself: claims the next due job of these tasks; all NULL without a due job.';
 
--- In production each job has a transaction of its own, at whose commit deferred constraints are
--- checked. The second statement defers again what was declared so.
+-- In production each job has a transaction of its own, and the commit checks deferred constraints.
+-- The second statement defers again the constraints that were declared deferred.
 CREATE OR REPLACE FUNCTION pulse_tap.check_constraints() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -146,8 +148,8 @@ BEGIN
   PERFORM pulse_tap.note_run(job, state, error);
 END $$;
 COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, regprocedure, name) IS
-  'For the kit itself: runs a claimed job by this function, NULL means the handler of its task, '
-  'called by as_role, and reports its end.';
+  'For the kit itself: runs a claimed job by this function, NULL means the handler of the job''s '
+  'task, called by as_role, and reports the end.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.any_handler() RETURNS boolean
   LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
@@ -157,8 +159,8 @@ $$;
 COMMENT ON FUNCTION pulse_tap.any_handler() IS
   'For the kit itself: returns whether a task has a function.';
 
--- A superuser runs no function by which another role could gain its rights, so where all are of
--- that kind a test would pass without having run anything.
+-- A superuser runs no function by which another role could gain the superuser's rights. So where
+-- all functions are of that kind a test would pass without having run a job.
 CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[], as_role name) RETURNS text[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET jit = off AS $$
 DECLARE
@@ -186,8 +188,8 @@ BEGIN
   RETURN COALESCE(tasks, served);
 END $$;
 COMMENT ON FUNCTION pulse_tap.served_tasks(text[], name) IS
-  'For the kit itself: returns the tasks that drain() serves. Raises PU005 for one without a '
-  'function that this role may run, 42501 where it may run none of those that there are.';
+  'For the kit itself: returns the tasks that drain() serves. Raises PU005 for a task without a '
+  'function that this role may run, 42501 where there are functions and the role may run none.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.drain(
     tasks text[] = NULL, max_jobs int = NULL, as_role name = NULL)
@@ -220,15 +222,16 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_tap.drain(text[], int, name) IS
-  'Runs the jobs that are due of these tasks, one after the other in the order of a claim, until '
-  'none is left or max_jobs have run, and returns what became of each. NULL means all tasks whose '
-  'handler is a function that this role may run; their jobs may add others, which run too. Before '
-  'it runs any it does what a sweep does: lost workers, schedules, expiry. A function that raises '
-  'an error fails its attempt, as under pulse-worker; travel() beyond the backoff and drain() '
-  'again give it the next one. as_role: the role that runs the functions, as that of the workers '
-  'does in production; NULL means the role of the test. That role needs the rights of a worker. '
-  'Raises PU004 after 10,000 jobs without max_jobs, PU005 for a task without a function, PU006 '
-  'outside a transaction block, 42501 where there are functions and the role runs none of them.';
+  'Runs the due jobs of these tasks, one after the other in the order of a claim, until no job is '
+  'left or max_jobs have run, and returns the outcome of each job. NULL means all tasks whose '
+  'handler is a function that this role may run; the jobs may add others, which run too. Before '
+  'the first job the function does the work of a sweep: lost workers, schedules, expiry. A '
+  'function that raises an error fails the attempt, as under pulse-worker; travel() beyond the '
+  'backoff and drain() again give the job the next attempt. as_role: the role that runs the '
+  'functions, as the role of the workers does in production; NULL means the role of the test. '
+  'as_role needs the rights of a worker. Raises PU004 after 10,000 jobs without max_jobs, PU005 '
+  'for a task without a function, PU006 outside a transaction block, 42501 where there are '
+  'functions and the role runs none.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.claim_one(job_id bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

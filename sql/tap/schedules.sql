@@ -24,8 +24,8 @@ BEGIN
       || pulse_tap.listed('want:', wanted::text[]);
 END $$;
 COMMENT ON FUNCTION pulse_tap.fault_of_runs(text, timestamptz[]) IS
-  'For the kit itself: returns the next due times of a schedule that should have others; NULL: it '
-  'has these. Raises PU004 where none is expected.';
+  'For the kit itself: returns the next due times of a schedule that should have others; NULL: '
+  'the schedule has these due times. Raises PU004 for an empty array.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.next_runs_are(
     schedule_name text, expected timestamptz[], description text = NULL)
@@ -38,5 +38,5 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_tap.next_runs_are(text, timestamptz[], text) IS
   'Passes if these are the next due times of a schedule, as many as are given, from the time that '
-  'the test has travelled to. Fails with those that it has. Raises PU004 for an empty array, PU006 '
-  'outside a transaction block.';
+  'the test has travelled to. Fails with the due times of the schedule. Raises PU004 for an empty '
+  'array, PU006 outside a transaction block.';

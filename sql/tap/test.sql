@@ -1,4 +1,4 @@
--- What a test is: a transaction that is rolled back, in which sequences come back too.
+-- A test: a transaction that is rolled back, in which sequences come back too.
 
 CREATE OR REPLACE FUNCTION pulse_tap.require_test(what text) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -12,8 +12,9 @@ END $$;
 COMMENT ON FUNCTION pulse_tap.require_test(text) IS
   'For the kit itself: raises PU006 outside a transaction block.';
 
--- A sequence is not rolled back. But ALTER SEQUENCE gives it a new file, with the numbers that it
--- had, and the rollback brings the old file back. The option repeats what the sequence has.
+-- A rollback leaves a sequence unchanged. But ALTER SEQUENCE gives the sequence a new file, with
+-- the same numbers, and the rollback brings the old file back. The option repeats the present value
+-- of the sequence.
 CREATE OR REPLACE FUNCTION pulse_tap.keep_sequence(sequence regclass) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -61,12 +62,13 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_tap.keep_sequences(regclass[]) IS
-  'Makes the rollback of the test give back the numbers that it takes from here on: of the '
-  'sequences of pg_pulse, and of these, which the caller must own. Other sessions that take such a '
-  'number wait until the test has ended. freeze() and travel() call it for the sequences of '
-  'pg_pulse. Raises PU004 for what is no sequence, PU006 outside a transaction block.';
+  'Makes the rollback of the test give back the numbers that the test takes from here on: of the '
+  'sequences of pg_pulse, and of these sequences, which the caller must own. Other sessions that '
+  'take a number of the sequences wait until the test has ended. freeze() and travel() call the '
+  'function for the sequences of pg_pulse. Raises PU004 for a relation that is no sequence, PU006 '
+  'outside a transaction block.';
 
--- pgTAP finds its own functions by the search_path, wherever it was installed.
+-- pgTAP finds its own functions by the search_path, wherever pgTAP was installed.
 CREATE OR REPLACE FUNCTION pulse_tap.report(fault text, description text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -86,5 +88,5 @@ BEGIN
   RETURN said;
 END $$;
 COMMENT ON FUNCTION pulse_tap.report(text, text) IS
-  'For the kit itself: returns one line of TAP, with what is wrong as diagnostics; NULL: nothing '
-  'is. Raises PU006 outside a transaction block.';
+  'For the kit itself: returns one line of TAP, with the fault as diagnostics; NULL: no fault. '
+  'Raises PU006 outside a transaction block.';

@@ -1,5 +1,6 @@
 -- The time that pg_pulse sees in this test: of jobs, schedules, backoff, retention and the liveness
--- clock together. Both settings are local, so the rollback of a test or savepoint takes them back.
+-- clock together. Both settings are local, so the rollback of a test or savepoint takes the
+-- settings back.
 
 CREATE OR REPLACE FUNCTION pulse_tap.freeze() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -11,10 +12,10 @@ BEGIN
   RETURN pulse.now();
 END $$;
 COMMENT ON FUNCTION pulse_tap.freeze() IS
-  'Stops time until the test ends: pulse.now() is the start of the transaction, which is what '
-  'now() returns, moved by what the test has travelled. travel() still moves it. Returns that '
-  'time, and keeps the sequences of pg_pulse as keep_sequences() does: begin a test with it. '
-  'Raises PU006 outside a transaction block.';
+  'Stops time until the test ends: pulse.now() is the start of the transaction, as now() returns '
+  'the start, moved by the distance that the test has travelled. travel() still moves the time. '
+  'Returns the stopped time, and keeps the sequences of pg_pulse as keep_sequences() does: begin '
+  'a test with the call. Raises PU006 outside a transaction block.';
 
 -- The start of the transaction tells the present offset to the microsecond; the setting, as shown,
 -- is rounded.
@@ -38,6 +39,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_tap.travel(interval) IS
   'Moves the time that pg_pulse sees in this test by so much, back if negative, and returns the '
-  'time that it is then. Nothing runs by itself meanwhile: drain() does what has fallen due. Days '
-  'and months are those of the time zone of the session. SQL''s own now() does not move. Raises '
+  'new time. Nothing runs without a call meanwhile: drain() runs the jobs that have fallen due. '
+  'Days and months are in the time zone of the session. SQL''s own now() does not move. Raises '
   'PU006 outside a transaction block, PU004 beyond 31 years.';

@@ -36,6 +36,6 @@ BEGIN
   RETURN pulse.declare_lost(lose_worker.worker_id, 'its process was lost in a test');
 END $$;
 COMMENT ON FUNCTION pulse_tap.lose_worker(bigint) IS
-  'Does what the death of a worker''s process does: its jobs are recovered, with an attempt and a '
-  'crash counted. Returns how many jobs. Raises PU002 for an unknown worker, PU006 outside a '
-  'transaction block.';
+  'Plays the death of a worker''s process: the jobs of the worker are recovered, with an attempt '
+  'and a crash counted. Returns how many jobs. Raises PU002 for an unknown worker, PU006 outside '
+  'a transaction block.';
