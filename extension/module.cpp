@@ -10,12 +10,12 @@
 #include "counters/depths.hpp"
 #include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
+#include "limit/fair_ring.hpp"
 #include "liveness/attachment.hpp"
-#include "queue/fair_ring.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "transaction_end.hpp"
 #include "wake/prepared_notes.hpp"
 
@@ -73,7 +73,7 @@ void register_shared_memory() {
 }  // namespace pulse
 
 void _PG_init(void) {
-  pulse::define_settings();
+  pulse::define_settings(pulse::show_background_sweeps);
   pulse::register_transaction_end();
   pulse::guard_drop();
   pulse::watch_session_state();

@@ -11,15 +11,15 @@
 #include "finish/fence.hpp"
 #include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
+#include "limit/queue_marks.hpp"
+#include "limit/rate_credit.hpp"
 #include "liveness/attachment.hpp"
-#include "queue/queue_marks.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/postgres.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/prepared_notes.hpp"
-#include "wake/rate_credit.hpp"
 #include "wake/wait_for_job.hpp"
 
 namespace pulse {

@@ -1,6 +1,5 @@
 #include "access/table_locks.hpp"
 
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
 extern "C" {
@@ -97,22 +96,4 @@ PULSE_FUNCTION(pulse_hold_schema) {
                     errmsg("schema %s has just been changed", quote_identifier(name)),
                     errhint("Call again.")));
   PG_RETURN_BOOL(HeapTupleIsValid(row));
-}
-
-// pulse_internal.note_blocked_sweep(is_blocked)
-PULSE_FUNCTION(pulse_note_blocked_sweep) {
-  if (pulse::DatabaseState* database = pulse::this_database()) {
-    if (PG_GETARG_BOOL(0))
-      pg_atomic_fetch_add_u64(&database->blocked_sweeps, 1);
-    else if (pg_atomic_read_u64(&database->blocked_sweeps) > 0)
-      pg_atomic_write_u64(&database->blocked_sweeps, 0);
-  }
-  PG_RETURN_VOID();
-}
-
-// pulse_internal.blocked_sweeps()
-PULSE_FUNCTION(pulse_blocked_sweeps) {
-  pulse::DatabaseState* database = pulse::this_database();
-  if (!database) PG_RETURN_NULL();
-  PG_RETURN_INT64(static_cast<int64>(pg_atomic_read_u64(&database->blocked_sweeps)));
 }

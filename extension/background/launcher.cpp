@@ -2,7 +2,7 @@
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

@@ -13,7 +13,7 @@
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 

@@ -5,12 +5,15 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 
 // Called from _PG_init while the server preloads libraries.
 void register_launcher();
+
+// The value of the setting pulse.background_sweeps.
+extern "C" const char* show_background_sweeps();
 
 // Called first in a background process: installs the handlers of SIGTERM and SIGHUP.
 void start_background_process();

@@ -12,19 +12,20 @@
 #include "claim/low_water_mark.hpp"
 #include "claim/token.hpp"
 #include "install/installation.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "job/task_settings.hpp"
-#include "liveness/liveness_clock.hpp"
+#include "limit/queue_marks.hpp"
+#include "liveness/clock.hpp"
 #include "queue/parked_jobs.hpp"
-#include "queue/queue_marks.hpp"
+#include "queue/promote.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/prepared_notes.hpp"
 #include "wake/waiters.hpp"
@@ -101,7 +102,8 @@ bool serves(const ClaimingWorker& worker, Datum identifier) {
 
 // Whether a parked job may be placed. Promotion opens a poison suspect or a job with start_by
 // instead, so that claims can isolate the suspect and sweeps can expire the job.
-bool may_place(Claim* claim, TupleTableSlot* row) {
+bool may_place(void* placing, TupleTableSlot* row) {
+  auto* claim = static_cast<Claim*>(placing);
   return int2_of(row, kJobCrashes) == 0 && !has_start_by(row) &&
          serves(claim->worker, value_of(row, kJobIdentifier)) && !has_forbidden_flag(claim, row);
 }

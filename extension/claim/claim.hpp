@@ -9,11 +9,11 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/due_scan.hpp"
 #include "claim/low_water_mark.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "job/task_settings.hpp"
+#include "limit/rate.hpp"
 #include "queue/places.hpp"
-#include "queue/rate.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/wait_for_job.hpp"
 
 namespace pulse {

@@ -5,13 +5,13 @@
 #include "access/index_lookup.hpp"
 #include "claim/token.hpp"
 #include "counters/noted_attempts.hpp"
+#include "liveness/clock.hpp"
 #include "liveness/heartbeat.hpp"
-#include "liveness/liveness_clock.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
-#include "server/queue_name.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
+#include "shared/queue_name.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

@@ -5,9 +5,9 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "job/task_settings.hpp"
-#include "queue/rate.hpp"
+#include "limit/rate.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

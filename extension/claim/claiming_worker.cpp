@@ -4,14 +4,14 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/local_settings.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "liveness/heartbeat.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/call_checks.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

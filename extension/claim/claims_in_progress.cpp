@@ -1,6 +1,6 @@
 #include "claim/claims_in_progress.hpp"
 
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

@@ -1,6 +1,6 @@
 #include "claim/due_scan.hpp"
 
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"

@@ -4,11 +4,11 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/saved_plan.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 

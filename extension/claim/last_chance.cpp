@@ -10,8 +10,8 @@
 #include "server/advisory_lock.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

@@ -3,8 +3,8 @@
 #include "access/catalog.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

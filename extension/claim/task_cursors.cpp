@@ -1,7 +1,7 @@
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

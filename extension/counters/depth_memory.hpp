@@ -3,7 +3,7 @@
 #pragma once
 
 #include "counters/depths.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 extern "C" {
 #include "access/twophase.h"

@@ -1,7 +1,7 @@
 // Finishing: the records of an attempt that ended, in pulse.attempt and pulse.finished_job.
 #pragma once
 
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

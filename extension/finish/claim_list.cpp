@@ -6,7 +6,7 @@
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

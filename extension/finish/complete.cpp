@@ -13,8 +13,8 @@
 #include "job/task_settings.hpp"
 #include "server/call_checks.hpp"
 #include "server/compat.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
 

@@ -3,7 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 

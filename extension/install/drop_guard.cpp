@@ -4,7 +4,7 @@
 #include "server/errors.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/waiters.hpp"
 
 extern "C" {

@@ -2,7 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
-#include "liveness/liveness_clock.hpp"
+#include "liveness/clock.hpp"
 #include "server/errors.hpp"
 
 namespace pulse {

@@ -4,8 +4,8 @@
 #include "access/columns.hpp"
 #include "access/not_null.hpp"
 #include "counters/noted_depths.hpp"
-#include "job/job_table.hpp"
 #include "job/statement_write.hpp"
+#include "job/table.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

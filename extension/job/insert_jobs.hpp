@@ -2,8 +2,8 @@
 // and executor would cost several times as much. Statements write any other (statement_write.hpp).
 #pragma once
 
-#include "job/job_index.hpp"
-#include "job/job_table.hpp"
+#include "job/index.hpp"
+#include "job/table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

@@ -4,11 +4,11 @@
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
 #include "access/table_locks.hpp"
-#include "job/job_table.hpp"
 #include "job/producer.hpp"
+#include "job/table.hpp"
 #include "server/advisory_lock.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

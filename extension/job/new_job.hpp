@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/insert_jobs.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "job/task_settings.hpp"
 #include "server/postgres.hpp"
 #include "server/values.hpp"

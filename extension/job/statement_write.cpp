@@ -2,7 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/compat.hpp"
 
 extern "C" {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "access/catalog.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

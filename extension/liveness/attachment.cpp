@@ -4,11 +4,11 @@
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
-#include "liveness/liveness_clock.hpp"
+#include "liveness/clock.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {

@@ -2,49 +2,13 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "queue/queue_marks.hpp"
+#include "limit/queue_marks.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
-
-// How many entries of one queue a walk over queues passes before the walk seeks the next queue.
-constexpr int kNearEntries = 16;
-
-bool next_entry(IndexLookup* parked) {
-  parked->has_row = index_getnext_tid(parked->scan, ForwardScanDirection);
-  return parked->has_row;
-}
-
-// The name comes from the index entry, dead or alive, because any number of dead entries may
-// follow.
-text* name_of_entry(IndexLookup* parked) {
-  bool isnull;
-  return DatumGetTextPP(
-      index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull));
-}
-
-bool is_of_queue(IndexLookup* parked, Datum name) {
-  return is_same_text(PointerGetDatum(name_of_entry(parked)), name);
-}
-
-bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int slot, Datum after) {
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], 1, strategy, function, Int16GetDatum(static_cast<int16>(slot)));
-  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, after);
-  seek_keys(parked, keys);
-  return next_entry(parked);
-}
-
-// Steps past the entries of this queue, or seeks the next queue where this queue has many entries.
-bool pass_queue(IndexLookup* parked, int slot, Datum name) {
-  if (parked->has_row && is_of_queue(parked, name))
-    for (int i = 0; i < kNearEntries; i++)
-      if (!next_entry(parked) || !is_of_queue(parked, name)) return parked->has_row;
-  return seek_entry(parked, BTEqualStrategyNumber, F_INT2EQ, slot, name);
-}
 
 // False when another transaction has locked or changed the row.
 bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
@@ -231,33 +195,6 @@ bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) 
   bool wanted = *due && may_open(queue, parked);
   end_parked_scan(&parked);
   return wanted;
-}
-
-// The promotion locks the table in the mode that a later change of a row needs. With a weaker lock
-// first, REINDEX could come in between and wait for the lock of the index.
-void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
-  CommandCounterIncrement();
-  scan->job = table_open(catalog()->job, RowExclusiveLock);
-  scan->snapshot = RegisterSnapshot(GetLatestSnapshot());
-  open_index_lookup(&scan->rows, scan->job, catalog()->*index, scan->snapshot, keys);
-  scan->rows.scan->xs_want_itup = true;
-}
-
-void close_job_scan(JobScan* scan) {
-  close_index_lookup(&scan->rows);
-  UnregisterSnapshot(scan->snapshot);
-  table_close(scan->job, NoLock);
-}
-
-bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
-  if (!pass_queue(parked, *slot, *name) &&
-      (same_slot ||
-       !seek_entry(parked, BTGreaterStrategyNumber, F_INT2GT, *slot, CStringGetTextDatum(""))))
-    return false;
-  text* found = name_of_entry(parked);
-  *name = PointerGetDatum(DatumGetTextPCopy(PointerGetDatum(found)));
-  *slot = queue_slot(found);
-  return true;
 }
 
 void come_back(PromotionBudget* budget, int slot, bool is_busy) {

@@ -3,40 +3,24 @@
 
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
-#include "job/job_table.hpp"
-#include "queue/fair_ring.hpp"
+#include "job/scan.hpp"
+#include "job/table.hpp"
+#include "limit/fair_turn.hpp"
 #include "queue/places.hpp"
-#include "queue/promote.hpp"
 
 namespace pulse {
 
-// A scan of an index of pulse.job, under a snapshot with the writes of this transaction.
-struct JobScan {
-  Relation job;
-  Snapshot snapshot;
-  IndexLookup rows;
-};
-
 // How many more jobs a call may promote, and the work left over.
-struct PromotionBudget : Promotion {
-  int room;
+struct PromotionBudget : TurnBudget {
   LevelCounts counts;
   JobTable table;  // null until the first promotion; each promotion takes a new snapshot
   JobScan names;   // the names of queues; null until the first promotion
-  int pauses;      // how often the call may pause for a ring in which another claim walks
-  FairTurn* turn;  // in which a queue is promoted, if any
   bool lets_join;  // without places left, queues of fair levels still join their rings
   // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
   // reset.
   uint64 blocking_groups;
   bool met_lock;
 };
-
-void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys);
-void close_job_scan(JobScan* scan);
-
-// One step of a skip scan over the parked index: finds the first queue after (slot, name).
-bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot);
 
 // The promotion leaves a job to start in this queue: sets the queue mark again, or keeps the turn.
 // `is_busy`: another transaction kept the promotion from the job.

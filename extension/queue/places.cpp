@@ -3,7 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -63,20 +63,39 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   close_index_lookup(&jobs);
 }
 
+PlacedJobs* placed_jobs(const LevelCounts& counts) {
+  return static_cast<PlacedJobs*>(counts.unshown.jobs);
+}
+
 // Counts the jobs of this queue that the claim has placed before.
 void add_placed(Queue* queue, const LevelCounts& counts) {
-  for (int i = 0; counts.placed && i < counts.placed->count; i++) {
-    PlacedJob* job = &counts.placed->job[i];
+  PlacedJobs* placed = placed_jobs(counts);
+  for (int i = 0; placed && i < placed->count; i++) {
+    PlacedJob* job = &placed->job[i];
     if (job->slot != queue->slot || !is_same_text(job->queue_name, queue->name)) continue;
     give_place(queue, job->id);
     job->was_met = true;
   }
 }
 
+int placed_within(const void* jobs, const Level& level) {
+  const auto* placed = static_cast<const PlacedJobs*>(jobs);
+  int within = 0;
+  for (int i = 0; i < placed->count; i++) {
+    const text* name = DatumGetTextPP(placed->job[i].queue_name);
+    LevelNames levels = level_names(name);
+    for (int j = 0; j < levels.count; j++)
+      within += fnv1a(VARDATA_ANY(name), levels.length[j]) == level.hash;
+  }
+  return within;
+}
+
 }  // namespace
 
+UnshownPlaces unshown_places(PlacedJobs* placed) { return {placed, placed_within}; }
+
 bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot) {
-  PlacedJobs* placed = counts->placed;
+  PlacedJobs* placed = placed_jobs(*counts);
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
   // By the id remember_queue() recognizes a promotion that was undone.
@@ -95,20 +114,10 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
 }
 
 bool is_placed(const LevelCounts& counts, int64 id) {
-  for (int i = 0; counts.placed && i < counts.placed->count; i++)
-    if (counts.placed->job[i].id == id) return true;
+  const PlacedJobs* placed = placed_jobs(counts);
+  for (int i = 0; placed && i < placed->count; i++)
+    if (placed->job[i].id == id) return true;
   return false;
-}
-
-int placed_within(const LevelCounts& counts, const Level& level) {
-  int within = 0;
-  for (int i = 0; counts.placed && i < counts.placed->count; i++) {
-    const text* name = DatumGetTextPP(counts.placed->job[i].queue_name);
-    LevelNames levels = level_names(name);
-    for (int j = 0; j < levels.count; j++)
-      within += fnv1a(VARDATA_ANY(name), levels.length[j]) == level.hash;
-  }
-  return within;
 }
 
 void give_place(Queue* queue, int64 id) {

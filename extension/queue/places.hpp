@@ -10,13 +10,11 @@
 
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
-#include "queue/levels.hpp"
+#include "limit/levels.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
-
-struct Claim;
 
 // Values of pulse.job.queue_turn. The lower value comes first.
 constexpr int kClaimedTurn = 1;  // has been claimed and waits again
@@ -56,9 +54,9 @@ constexpr int kMaxPlaced = 64;
 
 // The placed jobs of one claim, in order. Every count of places includes these jobs.
 struct PlacedJobs {
-  Claim* claim;
-  // Whether the claim may claim the job of this row.
-  bool (*may_claim)(Claim* claim, TupleTableSlot* row);
+  void* claim;
+  // Whether the claim may claim the job of this row; the claim fills in both fields.
+  bool (*may_claim)(void* claim, TupleTableSlot* row);
   PlacedJob job[kMaxPlaced];
   int count;
 };
@@ -67,8 +65,8 @@ struct PlacedJobs {
 bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot);
 // Whether the claim has placed the job with this id.
 bool is_placed(const LevelCounts& counts, int64 id);
-// How many placed jobs are within the level.
-int placed_within(const LevelCounts& counts, const Level& level);
+// The places of the placed jobs, for the counts of levels. `placed` may be null.
+UnshownPlaces unshown_places(PlacedJobs* placed);
 
 // Counts a job that uses a place of the queue from now on.
 void give_place(Queue* queue, int64 id);

@@ -4,16 +4,16 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/saved_plan.hpp"
-#include "job/job_table.hpp"
-#include "queue/fair_turn.hpp"
+#include "job/table.hpp"
+#include "limit/fair_turn.hpp"
+#include "limit/queue_marks.hpp"
 #include "queue/parked_jobs.hpp"
 #include "queue/places.hpp"
-#include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -209,13 +209,17 @@ void promote_waiting(int group, PromotionBudget* budget, int* looks) {
   end_wait_walk(group);
 }
 
+void promote_in_turn(Datum name, int slot, TurnBudget* budget) {
+  promote_queue(name, slot, static_cast<PromotionBudget*>(budget));
+}
+
 // Walks each ring once. Each call begins with a different ring, so that no ring takes all the
 // places left.
 void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;
   first++;
   for (uint32 i = 0; i < kFairRings && budget->room > 0; i++)
-    take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_queue);
+    take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_in_turn);
 }
 
 // How many of the places left are kept for fair levels while other queues have marks. If only one
@@ -250,7 +254,7 @@ void lock_tables() {
 
 Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed) {
   PromotionBudget budget = {};
-  budget.counts.placed = placed;
+  budget.counts.unshown = unshown_places(placed);
   lock_tables();
   unblock_rings();
   budget.pauses = kMaxPauses;
@@ -269,7 +273,7 @@ Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs
   close_tables(&budget);
   budget.more |= marks_remain() || (budget.room <= 0 && any_ring_announced());
   *known = budget.counts.known;
-  return budget;
+  return {budget.more, budget.busy};
 }
 
 void mark_fallen_due() {

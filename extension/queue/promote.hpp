@@ -2,7 +2,7 @@
 // queues, docs/design/limits.md the levels of queues, docs/design/fairness.md the turns of members.
 #pragma once
 
-#include "queue/rate.hpp"
+#include "limit/rate.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

@@ -2,11 +2,8 @@
 
 #include "access/catalog.hpp"
 #include "server/clocks.hpp"
-#include "server/shared_memory.hpp"
-
-extern "C" {
-#include "common/hashfn.h"
-}
+#include "shared/memory.hpp"
+#include "shared/queue_name.hpp"
 
 namespace pulse {
 namespace {
@@ -65,13 +62,6 @@ RememberedQueue* place_for(Bucket* bucket, uint64 queue) {
 }
 
 }  // namespace
-
-uint64 queue_identity(Datum name) {
-  text* queue = DatumGetTextPP(name);
-  return DatumGetUInt64(
-      hash_any_extended(reinterpret_cast<const unsigned char*>(VARDATA_ANY(queue)),
-                        static_cast<int>(VARSIZE_ANY_EXHDR(queue)), catalog()->job));
-}
 
 Size remembered_queues_size(int databases) {
   return mul_size(mul_size(databases, kParkedBuckets), sizeof(Bucket));

@@ -44,9 +44,6 @@ void reset_remembered_queues(int database);
 // the snapshot.
 uint64 remembered_generation(int slot);
 
-// A hash that identifies the queue or level in this job table.
-uint64 queue_identity(Datum name);
-
 // False when no memory of the queue holds for this transaction. Requires the queue's lock.
 bool recall_queue(Datum name, int slot, RememberedQueue* found);
 

@@ -2,8 +2,6 @@
 
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
-#include "server/queue_name.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
 namespace pulse {
@@ -22,8 +20,6 @@ bool is_free(const LOCKTAG& tag, LOCKMODE mode) {
   LockRelease(&tag, mode, false);
   return true;
 }
-
-LOCKTAG queue_tag(const text* name) { return tag_of(LockKind::kQueue, fnv1a(name)); }
 
 }  // namespace
 
@@ -63,21 +59,13 @@ bool outwait_holders(LockKind kind, uint64 key, int64 limit) {
   return true;
 }
 
-QueueLock find_queue_lock(const text* name) {
-  LevelNames levels = level_names(name);
-  for (int i = 0; i < levels.count; i++) {
-    LOCKTAG tag = tag_of(LockKind::kLevel, fnv1a(VARDATA_ANY(name), levels.length[i]));
-    VirtualTransactionId* holder = GetLockConflicts(&tag, ShareLock, nullptr);
-    if (VirtualTransactionIdIsValid(*holder)) return {levels.length[i], *holder};
-  }
-  LOCKTAG tag = queue_tag(name);
-  VirtualTransactionId* holder = GetLockConflicts(&tag, ShareLock, nullptr);
-  bool is_locked = VirtualTransactionIdIsValid(*holder);
-  return {is_locked ? levels.length[levels.count - 1] : 0, *holder};
+VirtualTransactionId conflicting_holder(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  return *GetLockConflicts(&tag, mode, nullptr);
 }
 
-bool is_being_set(uint64 level) {
-  return !is_free(tag_of(LockKind::kLevel, level), AccessShareLock);
+bool is_lock_free(LockKind kind, uint64 key, LOCKMODE mode) {
+  return is_free(tag_of(kind, key), mode);
 }
 
 bool holds_advisory_lock(LockKind kind, uint64 key) {
@@ -157,42 +145,4 @@ PULSE_FUNCTION(pulse_outwait_claims) {
   (void)pulse::outwait_holders(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
                                pulse::monotonic_us() + kPatienceUs);
   PG_RETURN_VOID();
-}
-
-// pulse_internal.lock_queue(queue_name): waits for the lock of the queue and the lock of the level
-// with the same name. The mode of the level's lock conflicts with every promotion. The settings of
-// the members of a level belong to the level: 'mail/*' to 'mail'.
-PULSE_FUNCTION(pulse_lock_queue) {
-  text* name = PG_GETARG_TEXT_PP(0);
-  const char* data = VARDATA_ANY(name);
-  int length = static_cast<int>(VARSIZE_ANY_EXHDR(name));
-  if (length > 2 && memcmp(data + length - 2, "/*", 2) == 0) length -= 2;
-  using pulse::LockKind;
-  pulse::advisory_lock(LockKind::kQueue, pulse::fnv1a(name), ExclusiveLock);
-  pulse::advisory_lock(LockKind::kLevel, pulse::fnv1a(data, length), AccessExclusiveLock);
-  PG_RETURN_BOOL(true);
-}
-
-// pulse_internal.try_lock_level(level)
-PULSE_FUNCTION(pulse_try_lock_level) {
-  uint64 level = pulse::fnv1a(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kLevel, level, ExclusiveLock));
-}
-
-// pulse_internal.is_queue_locked(queue_name)
-PULSE_FUNCTION(pulse_is_queue_locked) {
-  PG_RETURN_BOOL(pulse::is_queue_locked(PG_GETARG_TEXT_PP(0)));
-}
-
-// pulse_internal.queue_lock(queue_name): the level and the holder of find_queue_lock(); NULL: no
-// lock is held.
-PULSE_FUNCTION(pulse_queue_lock) {
-  text* name = PG_GETARG_TEXT_PP(0);
-  pulse::QueueLock lock = pulse::find_queue_lock(name);
-  if (lock.length == 0) PG_RETURN_NULL();
-  char* holder =
-      psprintf("%d/%u", pulse::number_in_lists(lock.holder), lock.holder.localTransactionId);
-  Datum level = PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(name), lock.length));
-  PG_RETURN_DATUM(
-      pulse::result_row(fcinfo, {pulse::given(level), pulse::given(CStringGetTextDatum(holder))}));
 }

@@ -37,19 +37,12 @@ void pause_briefly();
 // such transaction exists, or at `limit` on the monotonic clock.
 bool outwait_holders(LockKind kind, uint64 key, int64 limit);
 
-// The lock of a queue, or of one of the queue's levels, that another transaction holds.
-struct QueueLock {
-  int length;  // of the level's name, a beginning of the queue's name; 0: no lock is held
-  VirtualTransactionId holder;  // a transaction that holds the lock
-};
+// A transaction of another session that holds a lock in conflict with `mode`; invalid: none. The
+// call takes no lock.
+VirtualTransactionId conflicting_holder(LockKind kind, uint64 key, LOCKMODE mode);
 
-// Finds the lock without taking a lock, because a promotion could meet such a lock.
-QueueLock find_queue_lock(const text* name);
-
-inline bool is_queue_locked(const text* name) { return find_queue_lock(name).length > 0; }
-
-// True while an operator's transaction changes settings of the level.
-bool is_being_set(uint64 level);
+// True when no other session holds a lock in conflict with `mode`; the check keeps nothing.
+bool is_lock_free(LockKind kind, uint64 key, LOCKMODE mode);
 
 // True when this session holds the lock exclusively.
 bool holds_advisory_lock(LockKind kind, uint64 key);

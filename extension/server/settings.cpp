@@ -1,7 +1,6 @@
 #include "server/settings.hpp"
 
 #include "server/compat.hpp"
-#include "server/shared_memory.hpp"
 
 #include <climits>
 
@@ -113,13 +112,6 @@ void define_liveness_settings() {
 // Storage that the server requires; the show hook computes the displayed value.
 bool background_sweeps = false;
 
-// Every role may read a setting, in any database. So a read takes no database slot from other
-// databases.
-extern "C" const char* pulse_show_background_sweeps() {
-  DatabaseState* database = slot_if_taken();
-  return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
-}
-
 void define_retention_settings() {
   define_duration("pulse.keep_completed",
                   "Time completed jobs are kept; 0 deletes them at once, -1 keeps them for ever.",
@@ -137,7 +129,7 @@ void define_retention_settings() {
 
 }  // namespace
 
-void define_settings() {
+void define_settings(GucShowHook show_background_sweeps) {
   define_liveness_settings();
   define_retention_settings();
   DefineCustomBoolVariable("pulse.claims", "Allows claims on this server.", nullptr,
@@ -161,7 +153,7 @@ void define_settings() {
   DefineCustomBoolVariable(
       "pulse.background_sweeps", "Shows whether the background worker sweeps in this database.",
       nullptr, &background_sweeps, false, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
-      nullptr, nullptr, pulse_show_background_sweeps);
+      nullptr, nullptr, show_background_sweeps);
   DefineCustomStringVariable(
       "pulse.traceparent",
       "Sets the W3C traceparent of the jobs that this session adds; '' for none.", nullptr,

@@ -32,8 +32,9 @@ struct Settings {
 
 extern Settings settings;
 
-// Defines the settings; called once, from _PG_init.
-void define_settings();
+// Defines the settings; called once, from _PG_init. `show_background_sweeps` computes the value of
+// pulse.background_sweeps.
+void define_settings(GucShowHook show_background_sweeps);
 
 // The longest step of the liveness clock between two ticks, in microseconds: 1.25 sweep intervals.
 // If sweeps are switched off, the default interval applies, so that manual sweeps still see time

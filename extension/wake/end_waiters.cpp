@@ -1,7 +1,7 @@
 #include "wake/end_waiters.hpp"
 
 #include "server/compat.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

@@ -1,7 +1,7 @@
 // Waking: a set of queue marks and parent marks, and the marks that a transaction sets.
 #pragma once
 
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 

@@ -4,7 +4,6 @@
 #include "server/clocks.hpp"
 #include "wake/marks.hpp"
 #include "wake/prepared_notes.hpp"
-#include "wake/rate_credit.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -328,6 +327,12 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
   pending.returned.any = pending.undone = true;
 }
 
+void note_level_settings(bool of_members) {
+  if (!begin_pending()) return;
+  pending.freed_levels = kAllLevelGroups;
+  pending.looks_anew |= of_members;
+}
+
 }  // namespace pulse
 
 // pulse_internal.note_job(identifier, queue_name, run_at): see note_job().
@@ -344,16 +349,6 @@ PULSE_FUNCTION(pulse_note_queue) {
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
   pulse::note_place_freed(place);
   pulse::note_parked(place.slot, {PG_INT16_MIN, PG_INT64_MIN});
-  PG_RETURN_BOOL(true);
-}
-
-// pulse_internal.note_levels(queue_name, of_members): the settings of the level change. Claims
-// check all queues that wait for a level; for the settings of members, claims check every queue.
-PULSE_FUNCTION(pulse_note_levels) {
-  pulse::void_credits(PG_GETARG_BOOL(1) ? 0 : pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
-  if (!pulse::begin_pending()) PG_RETURN_BOOL(true);
-  pulse::pending.freed_levels = pulse::kAllLevelGroups;
-  pulse::pending.looks_anew |= PG_GETARG_BOOL(1);
   PG_RETURN_BOOL(true);
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "server/queue_name.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
+#include "shared/queue_name.hpp"
 
 namespace pulse {
 
@@ -92,6 +92,10 @@ void note_end_of_parent(DatabaseState* database, int64 job_id);
 // Called by the commit: jobs wait for parents of these slots, and the transaction ends such a
 // parent. Cannot fail.
 void note_ended_parents(int word, uint64 slots);
+
+// The settings of a level, or of all members of a level, change: claims check the queues that wait
+// for a level, or every queue.
+void note_level_settings(bool of_members);
 
 // Takes a mark from shared memory; an abort sets the mark again. False when no mark is set.
 bool take_mark(int* slot);

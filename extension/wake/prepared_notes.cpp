@@ -1,6 +1,6 @@
 #include "wake/prepared_notes.hpp"
 
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 #include "wake/end_waiters.hpp"
 
 extern "C" {

@@ -7,8 +7,8 @@
 #include "access/index_lookup.hpp"
 #include "server/clocks.hpp"
 #include "server/errors.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/session_wait.hpp"
 

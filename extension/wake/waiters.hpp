@@ -12,7 +12,7 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 

@@ -1,4 +1,4 @@
--- Fair levels: extension/queue/fair_turn.cpp gives turns to the members of a level. A job that no
+-- Fair levels: extension/limit/fair_turn.cpp gives turns to the members of a level. A job that no
 -- worker claims would keep its place for ever, so a sweep parks the job until the next turn.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_turn_awaited(level text) RETURNS boolean

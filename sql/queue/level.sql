@@ -1,4 +1,4 @@
--- Levels of queues: 'mail/tenant-7' is within 'mail'. extension/queue/levels.cpp has the same rules
+-- Levels of queues: 'mail/tenant-7' is within 'mail'. extension/limit/levels.cpp has the same rules
 -- for promotions.
 
 CREATE OR REPLACE FUNCTION pulse_internal.levels_of(queue_name text) RETURNS text[]

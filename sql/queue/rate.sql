@@ -1,4 +1,4 @@
--- Rates of levels: extension/queue/rate.cpp has the rules of rates.
+-- Rates of levels: extension/limit/rate.cpp has the rules of rates.
 
 COMMENT ON TABLE pulse.queue_rate IS
   'The tokens of levels with a rate, as the last promotion left the tokens. Dumped.';

@@ -1,4 +1,4 @@
--- extension/job/job_index.cpp: a claim, a promotion and a heartbeat also make the index entries
+-- extension/job/index.cpp: a claim, a promotion and a heartbeat also make the index entries
 -- of the job's new version. Each index is compared with the rows that it should have (amcheck).
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;

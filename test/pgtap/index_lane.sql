@@ -1,4 +1,4 @@
--- extension/job/job_index.cpp: C code that writes a job gives it the generated columns and the
+-- extension/job/index.cpp: C code that writes a job gives it the generated columns and the
 -- indexes that sql/structure/tables.sql says. A change of one side alone turns this red.
 \ir support/setup.psql
 SELECT plan(17);

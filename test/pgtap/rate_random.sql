@@ -1,4 +1,4 @@
--- extension/queue/rate.cpp: in random states no level has more claims than its rate allows (P13).
+-- extension/limit/rate.cpp: in random states no level has more claims than its rate allows (P13).
 -- Queues have rates of their own, so a claim looks at more levels than it keeps looks of.
 \ir support/setup.psql
 SELECT plan(2);

@@ -1,5 +1,6 @@
 // Shared memory of the backends: owns the state of the server and of each database, with waiters,
-// wake-ups and marks.
+// wake-ups and marks. The parts of a state that one folder alone knows stand in headers of their
+// own.
 //
 // Invariants:
 // - Shared memory holds no durable fact. After a restart shared memory is empty. Claims and
@@ -12,91 +13,14 @@
 #pragma once
 
 #include "server/postgres.hpp"
+#include "shared/hashes.hpp"
+#include "shared/level_state.hpp"
+#include "shared/maintainer_state.hpp"
+#include "shared/waiter.hpp"
 
 namespace pulse {
 
-constexpr int kTaskBits = 64;      // number of task bits; a task hashes to a task bit
-constexpr int kQueueSlots = 8192;  // number of queue marks; a queue hashes to a queue mark
-constexpr int kQueueWords = kQueueSlots / 64;
-// number of parent marks; a job hashes to a parent mark by its id
-constexpr int kParentSlots = 4096;
-constexpr int kParentWords = kParentSlots / 64;
-constexpr int kMarkWords = kQueueWords + kParentWords;
-// number of level groups; a limited level of queues hashes to a level group
-constexpr int kLevelGroups = 8;
-constexpr uint64 kAllLevelGroups = (UINT64CONST(1) << kLevelGroups) - 1;
-constexpr int kMaxWakeGroups = 32;       // wake groups per database
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
-
-// How a maintainer (maintainer.cpp) ended, for the launcher, or why the launcher can start no
-// maintainer. A maintainer begins with kDied, so a crash needs no report. A maintainer that has
-// become idle writes kRan.
-enum class MaintainerEnd : uint32 {
-  kNone,
-  kDied,
-  kRan,
-  kOff,           // sweeps are switched off there
-  kNotInstalled,  // the database has no extension
-  kBusy,          // another session needs the database or a table alone
-  kFailed,        // the maintainer has logged an error
-  kUnknown,       // the server has no such database
-  kClosed,        // the database accepts no connections
-  kNoPlace,       // no database slot is left for the database
-  kNoProcess,     // no worker slot is free
-};
-
-// State of the background worker in one database. Times are microseconds of the monotonic clock.
-// Guard of all fields: atomic.
-struct MaintainerState {
-  // The running maintainer: index into ProcGlobal->allProcs, plus one; 0: none.
-  pg_atomic_uint32 process;
-  // 1: maintainers sweep in this database, so waiting clients leave sweeps to maintainers at first.
-  pg_atomic_uint32 is_serving;
-  // MaintainerEnd of the maintainer.
-  pg_atomic_uint32 end;
-  // When the next maintainer is to start.
-  pg_atomic_uint64 next_start;
-  // When the last sweep by the interval began; 0: the next maintainer sweeps at once.
-  pg_atomic_uint64 last_sweep;
-  // When a maintainer last logged a failure, and the SQLSTATE of that failure.
-  pg_atomic_uint64 reported_at;
-  pg_atomic_uint32 reported_sqlstate;
-};
-
-// Sessions with the same claim terms, tasks and excluded flags, so that each session can replace
-// any other session. A commit that woke enough sessions of a group leaves the group's generation
-// alone. Guard: atomic; a session joins under wake_group_lock, and writes wake_group and tasks only
-// there.
-struct WakeGroup {
-  pg_atomic_uint32 users;       // number of sessions; 0: free
-  pg_atomic_uint64 wake_group;  // hash of the claim terms
-  pg_atomic_uint64 tasks;       // task bits of the claim terms
-  // Incremented by a commit that may have a job for the group and woke too few sessions of the
-  // group.
-  pg_atomic_uint64 generation;
-};
-
-// Queues that wait for a place in a level of this group, or for the end of a level's pause. Guard
-// of all fields: atomic.
-struct LevelGroup {
-  pg_atomic_uint64 frees;  // incremented by each commit that frees a place in a level of the group
-  // Hash of the only level with waiting queues; kManyLevels: several levels.
-  pg_atomic_uint64 level;
-  pg_atomic_uint64 dry_until;  // when a rated level of the group has a token again
-  pg_atomic_uint32 next_slot;  // where the next walk over `waits` begins
-  // A bit for each queue slot with a waiting queue.
-  pg_atomic_uint64 waits[kQueueWords];
-};
-constexpr uint64 kManyLevels = ~UINT64CONST(0);
-
-// Tokens of a level with a rate, which promotions take without holding the level alone
-// (rate_credit.hpp). Guard of the fields below: RateCredit::lock.
-struct RateCredit {
-  slock_t lock;
-  uint64 level;  // hash of the level's name; 0: none
-  int64 tokens;
-};
-constexpr int kRateCredits = 16;  // number of entries; a level hashes to an entry
 
 // After a start, and after new settings of the members of a level, claims and sweeps check all
 // queues once, from slot 0 on.
@@ -143,34 +67,6 @@ struct DatabaseState {
   pg_atomic_uint64 blocked_sweeps;  // how many sweeps in a row a lock of a table kept from recovery
   MaintainerState maintainer;
 };
-
-// A backend that waits, or that a commit woke and that has not claimed since. `word` packs the
-// state, the number of further jobs for the waiter, and a sequence number. The sequence number
-// makes a waker's compare-and-swap fail when another backend took the slot.
-enum WaiterState : uint64 { kFree = 0, kTaken = 1, kWaiting = 2, kWoken = 3 };
-
-struct Waiter {
-  // Guard: atomic.
-  pg_atomic_uint64 word;
-  pg_atomic_uint64 woken_at;  // Guard: atomic. Monotonic clock, in microseconds.
-  uint32 database;            // guard from here on: owner while kTaken, then constant
-  int32 backend;              // index into ProcGlobal->allProcs
-  uint32 capacity;            // number of jobs that the worker starts at once
-  uint64 tasks;               // task bits that the waiter serves
-  // Hash of the waiter's claim terms; waiters of one wake group can replace each other.
-  uint64 wake_group;
-  int64 worker_id;
-};
-
-// A session that waits for the end of jobs. Guard of all fields: atomic. Only the owner writes
-// `ids`, and reads the jobs afterwards.
-constexpr int kAwaitedIds = 8;
-struct EndWaiter {
-  pg_atomic_uint32 process;  // the session: index into ProcGlobal->allProcs, plus one; 0: free
-  pg_atomic_uint32 database;
-  pg_atomic_uint64 ids[kAwaitedIds];  // the awaited jobs: see end_waiters.cpp
-};
-constexpr int kEndWaiters = 128;  // of all databases; further sessions poll
 
 struct SharedState {
   int64 started_at;    // Start of this server incarnation. Guard: constant.
@@ -245,20 +141,5 @@ int64 incarnation();
 
 // Lowers a due time to `at`; true when the due time was later before.
 bool lower_due(pg_atomic_uint64* due, TimestampTz at);
-
-// The slot of a queue. An index stores slots, so the function must never change.
-int queue_slot(const text* name);
-inline int slot_of_hash(uint64 name) {
-  return static_cast<int>((name ^ (name >> 32)) % kQueueSlots);
-}
-
-// The slot of a job that other jobs wait for: an index of the parent marks. Ids made at one time
-// follow each other, so the remainder spreads ids best. An index stores slots, so the function must
-// never change.
-inline int parent_slot(int64 job_id) { return static_cast<int>(job_id & (kParentSlots - 1)); }
-constexpr int parent_mark(int parent_slot) { return kQueueSlots + parent_slot; }
-
-// The task bit of an identifier.
-int task_bit(const text* identifier);
 
 }  // namespace pulse

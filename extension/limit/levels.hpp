@@ -11,10 +11,11 @@
 //   count, a commit counts and then reads the bits.
 #pragma once
 
-#include "queue/level_settings.hpp"
-#include "queue/rate.hpp"
+#include "limit/level_settings.hpp"
+#include "limit/rate.hpp"
 #include "server/postgres.hpp"
-#include "server/queue_name.hpp"
+#include "shared/memory.hpp"
+#include "shared/queue_name.hpp"
 
 namespace pulse {
 
@@ -50,12 +51,18 @@ struct Levels {
   bool only_swaps;   // the fair level is full: a better job may take the place of an open one
 };
 
-struct PlacedJobs;
+// Jobs with a place that their rows do not show yet. Whoever gives such places fills the struct in
+// (queue/places.cpp).
+struct UnshownPlaces {
+  void* jobs;  // null: none
+  // How many of the jobs are within the level.
+  int (*within)(const void* jobs, const Level& level);
+};
 
 // The jobs and tokens of levels that one call has counted.
 struct LevelCounts {
   KnownLevel* known;
-  PlacedJobs* placed;  // jobs with a place that their rows do not show yet; null: none
+  UnshownPlaces unshown;
 };
 
 // Names the levels of a queue. The caller takes the snapshot for reading the levels afterwards.

@@ -1,9 +1,9 @@
-#include "queue/queue_marks.hpp"
+#include "limit/queue_marks.hpp"
 
-#include "queue/fair_ring.hpp"
+#include "limit/fair_ring.hpp"
 #include "server/clocks.hpp"
-#include "server/queue_name.hpp"
 #include "server/settings.hpp"
+#include "shared/queue_name.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {

@@ -23,7 +23,7 @@
 //   level is full has this bit only after a place may have come free.
 #pragma once
 
-#include "queue/levels.hpp"
+#include "limit/levels.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

@@ -1,11 +1,11 @@
-#include "queue/rate.hpp"
+#include "limit/rate.hpp"
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "job/job_table.hpp"
-#include "liveness/liveness_clock.hpp"
-#include "server/queue_name.hpp"
-#include "wake/rate_credit.hpp"
+#include "job/table.hpp"
+#include "limit/rate_credit.hpp"
+#include "liveness/clock.hpp"
+#include "shared/queue_name.hpp"
 
 namespace pulse {
 namespace {

@@ -1,4 +1,4 @@
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"

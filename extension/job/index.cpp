@@ -1,11 +1,11 @@
-#include "job/job_index.hpp"
+#include "job/index.hpp"
 
 #include "access/columns.hpp"
-#include "job/job_table.hpp"
 #include "job/statement_write.hpp"
+#include "job/table.hpp"
 #include "server/compat.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

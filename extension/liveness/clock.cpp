@@ -1,12 +1,12 @@
-#include "liveness/liveness_clock.hpp"
+#include "liveness/clock.hpp"
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 #include "server/values.hpp"
 
@@ -272,15 +272,4 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at) {
   return false;
 }
 
-int queue_slot(const text* name) { return slot_of_hash(fnv1a(name)); }
-
-int task_bit(const text* identifier) {
-  uint64 hash = fnv1a(identifier);
-  return static_cast<int>((hash ^ (hash >> 32)) % kTaskBits);
-}
-
 }  // namespace pulse
-
-PULSE_FUNCTION(pulse_queue_slot) {
-  PG_RETURN_INT16(static_cast<int16>(pulse::queue_slot(PG_GETARG_TEXT_PP(0))));
-}

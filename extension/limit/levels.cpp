@@ -1,15 +1,14 @@
-#include "queue/levels.hpp"
+#include "limit/levels.hpp"
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/job_table.hpp"
-#include "queue/places.hpp"
-#include "queue/queue_marks.hpp"
+#include "job/table.hpp"
+#include "limit/queue_marks.hpp"
+#include "limit/rate_credit.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "wake/pending_wakes.hpp"
-#include "wake/rate_credit.hpp"
 
 namespace pulse {
 namespace {
@@ -46,7 +45,9 @@ int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 li
   ScanKeyData keys[2];
   init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE, level.name);
   init_text_key(&keys[1], 1, BTLessEqualStrategyNumber, F_TEXT_LE, level.name);
-  int64 counted = count_rows(&jobs, keys, limit, is_open, placed_within(counts, level));
+  const UnshownPlaces& unshown = counts.unshown;
+  int64 unshown_jobs = unshown.jobs ? unshown.within(unshown.jobs, level) : 0;
+  int64 counted = count_rows(&jobs, keys, limit, is_open, unshown_jobs);
   init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE,
                 CStringGetTextDatum(psprintf("%s/", name)));
   init_text_key(&keys[1], 1, BTLessStrategyNumber, F_TEXT_LT,

@@ -1,8 +1,8 @@
-#include "queue/fair_ring.hpp"
+#include "limit/fair_ring.hpp"
 
-#include "queue/remembered_queue.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
+#include "shared/queue_name.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

@@ -1,6 +1,6 @@
-#include "wake/rate_credit.hpp"
+#include "limit/rate_credit.hpp"
 
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 namespace {

@@ -1,9 +1,9 @@
-#include "queue/level_settings.hpp"
+#include "limit/level_settings.hpp"
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/job_table.hpp"
+#include "job/table.hpp"
 
 namespace pulse {
 namespace {

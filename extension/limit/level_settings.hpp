@@ -2,7 +2,7 @@
 // sql/queue/level.sql reads both once more.
 #pragma once
 
-#include "queue/rate.hpp"
+#include "limit/rate.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {

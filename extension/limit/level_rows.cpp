@@ -1,8 +1,10 @@
 // Levels of queues as SQL sees levels, in the snapshot of the calling statement: see
 // sql/queue/level.sql.
 #include "access/catalog.hpp"
-#include "queue/levels.hpp"
+#include "limit/levels.hpp"
+#include "limit/rate_credit.hpp"
 #include "server/values.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
@@ -78,4 +80,13 @@ PULSE_FUNCTION(pulse_tokens_of) {
   PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(level.look.tokens), !is_rated},
                                       {Int64GetDatum(level.look.open), !is_rated},
                                       token_moment(level)}));
+}
+
+// pulse_internal.note_levels(queue_name, of_members): the settings of the level change. Claims
+// check all queues that wait for a level; for the settings of members, claims check every queue.
+PULSE_FUNCTION(pulse_note_levels) {
+  bool of_members = PG_GETARG_BOOL(1);
+  pulse::void_credits(of_members ? 0 : pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
+  pulse::note_level_settings(of_members);
+  PG_RETURN_BOOL(true);
 }

@@ -1,7 +1,7 @@
 // The jobs that the next promotion of a queue would open and park, found without locks: see
 // sql/explain/promotion.sql.
+#include "limit/queue_lock.hpp"
 #include "queue/parked_jobs.hpp"
-#include "server/advisory_lock.hpp"
 #include "server/values.hpp"
 
 namespace pulse {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "shared/hashes.hpp"
 
 namespace pulse {
 
@@ -44,5 +44,8 @@ inline QueuePlace place_in_queue(const text* name) {
     place.level_groups |= UINT64CONST(1) << level_group(fnv1a(VARDATA_ANY(name), levels.length[i]));
   return place;
 }
+
+// A hash that identifies the queue or level in this job table.
+uint64 queue_identity(Datum name);
 
 }  // namespace pulse

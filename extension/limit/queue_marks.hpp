@@ -8,7 +8,7 @@
 // - The undo of a check moves `parked_seen` back to the value before the check.
 #pragma once
 
-#include "server/shared_memory.hpp"
+#include "shared/memory.hpp"
 
 namespace pulse {
 

@@ -14,7 +14,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/job_index.hpp"
+#include "job/index.hpp"
 #include "server/compat.hpp"
 #include "server/postgres.hpp"
 #include "server/values.hpp"

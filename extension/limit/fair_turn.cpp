@@ -1,7 +1,9 @@
-#include "queue/fair_turn.hpp"
+#include "limit/fair_turn.hpp"
 
-#include "queue/queue_marks.hpp"
-#include "queue/remembered_queue.hpp"
+#include "access/catalog.hpp"
+#include "job/scan.hpp"
+#include "limit/queue_lock.hpp"
+#include "limit/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
 #include "wake/pending_wakes.hpp"
 
@@ -14,7 +16,7 @@ constexpr int kMaxLooks = 256;
 struct RingWalk {
   FairTurn turn;
   JobScan parked;
-  PromotionBudget* budget;
+  TurnBudget* budget;
   PromoteQueue promote;
   int looks;
   uint32 last_pass;  // the walk ends at this pass, unless a queue starts a job before
@@ -118,7 +120,7 @@ void visit_next_slot(RingWalk* walk) {
 // Locks the ring, with pauses. The walk of another claim ends soon, because the walk waits for no
 // lock. So a pause is worth its time: a claim that leaves at once finds no job, and comes back at
 // once.
-bool lock_ring(uint64 key, PromotionBudget* budget) {
+bool lock_ring(uint64 key, TurnBudget* budget) {
   while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
     budget->busy |= budget->pauses <= 0;
     if (budget->pauses-- <= 0) return false;
@@ -175,7 +177,7 @@ bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
   return turn->left == 0;
 }
 
-bool blocks_turn(const Levels& levels, PromotionBudget* budget) {
+bool blocks_turn(const Levels& levels, TurnBudget* budget) {
   FairTurn* turn = budget->turn;
   if (!turn || levels.blocker > levels.fair) return false;
   turn->has_more = turn->is_blocked = true;
@@ -193,7 +195,7 @@ bool keeps_turn(const Levels& levels, const FairTurn& turn) {
   return is_member;
 }
 
-void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
+void take_turns(int number, TurnBudget* budget, PromoteQueue promote) {
   if (!is_ring_announced(number)) return;
   FairRing* ring = fair_ring(number);
   if (!ring) return clear_ring_announcement(number);

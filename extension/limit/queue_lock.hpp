@@ -1,0 +1,22 @@
+// Locks of queues and levels: which transaction keeps a promotion from a queue.
+#pragma once
+
+#include "server/advisory_lock.hpp"
+
+namespace pulse {
+
+// The lock of a queue, or of one of the queue's levels, that another transaction holds.
+struct QueueLock {
+  int length;  // of the level's name, a beginning of the queue's name; 0: no lock is held
+  VirtualTransactionId holder;  // a transaction that holds the lock
+};
+
+// Finds the lock without taking a lock, because a promotion could meet such a lock.
+QueueLock find_queue_lock(const text* name);
+
+inline bool is_queue_locked(const text* name) { return find_queue_lock(name).length > 0; }
+
+// True while an operator's transaction changes settings of the level.
+bool is_being_set(uint64 level);
+
+}  // namespace pulse

@@ -1,0 +1,18 @@
+#include "shared/hashes.hpp"
+
+#include "server/values.hpp"
+
+namespace pulse {
+
+int queue_slot(const text* name) { return slot_of_hash(fnv1a(name)); }
+
+int task_bit(const text* identifier) {
+  uint64 hash = fnv1a(identifier);
+  return static_cast<int>((hash ^ (hash >> 32)) % kTaskBits);
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_queue_slot) {
+  PG_RETURN_INT16(static_cast<int16>(pulse::queue_slot(PG_GETARG_TEXT_PP(0))));
+}
