@@ -165,8 +165,7 @@ COMMENT ON FUNCTION pulse_internal.oldest_of_queues(text[]) IS
   'Tells since when the oldest job of each queue has been due, among its first four open jobs and '
   'its parked jobs.';
 
--- A queue has few open jobs: no more than it has places.
-CREATE OR REPLACE FUNCTION pulse_internal.count_queues(names text[], bound int)
+CREATE OR REPLACE FUNCTION pulse_internal.count_queues(names text[], share bigint)
   RETURNS TABLE (name text, ready bigint, running bigint, due bigint, future bigint,
                  is_cut boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -176,27 +175,24 @@ DECLARE
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
-  SELECT n.name, open.ready, open.running, late.jobs, parked.jobs - late.jobs,
-         parked.jobs >= n.share OR open.jobs >= n.share
-    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot,
-                 greatest(bound / cardinality(names), 1) AS share FROM unnest(names) AS u (name))
+  SELECT n.name, open.ready, open.jobs - open.ready, parked.due, parked.jobs - parked.due,
+         coalesce(parked.jobs >= share OR open.jobs >= share, false)
+    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot FROM unnest(names) AS u (name))
          AS n
    CROSS JOIN LATERAL (
-     SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready,
-            count(*) FILTER (WHERE t.state = 'running') AS running
+     SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready
        FROM (SELECT j.state::text AS state FROM pulse.job AS j
               WHERE j.queue_name = n.name AND j.queue_name IS NOT NULL
-                AND j.index_lane IN ('o', 'r') LIMIT n.share) AS t) AS open
+                AND j.index_lane IN ('o', 'r') LIMIT share) AS t) AS open
    CROSS JOIN LATERAL (
-     SELECT count(*) AS jobs FROM (
-       SELECT FROM pulse.job AS j
+     SELECT count(*) AS jobs, count(*) FILTER (WHERE p.run_at <= moment) AS due FROM (
+       SELECT j.run_at FROM pulse.job AS j
         WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
-          AND j.queue_name = n.name LIMIT n.share) AS p) AS parked
-   CROSS JOIN LATERAL pulse_internal.due_parked(n.name, moment, parked.jobs::int) AS late;
+          AND j.queue_name = n.name LIMIT share) AS p) AS parked;
 END $$;
-COMMENT ON FUNCTION pulse_internal.count_queues(text[], int) IS
-  'Counts open and running jobs of each queue, and its parked jobs by whether they are due, within '
-  'a bound that the queues share; is_cut: there may be more.';
+COMMENT ON FUNCTION pulse_internal.count_queues(text[], bigint) IS
+  'Counts open and running jobs of each queue, and its parked jobs by whether they are due, each '
+  'up to a share (NULL: all); is_cut: there may be more.';
 
 -- Reads settings only of queues within a paused name: 'mail/*' is that of members of 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]

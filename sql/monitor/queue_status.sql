@@ -1,93 +1,247 @@
--- What queues have and what keeps their jobs.
+-- What queues have and what keeps their jobs, of one queue or of those that wait for longest.
 
-CREATE OR REPLACE FUNCTION pulse_internal.queue_reasons()
-  RETURNS TABLE (queue_name text, reason text, jobs bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.queue_reasons(names text[], share bigint)
+  RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
-  WITH parked AS MATERIALIZED (
-    SELECT j.queue_name, count(*) FILTER (WHERE j.run_at > moment) AS future,
-           count(*) FILTER (WHERE j.run_at <= moment) AS due
-      FROM pulse.job AS j WHERE j.index_lane = 'p' GROUP BY j.queue_name)
-  SELECT p.queue_name, 'future', p.future FROM parked AS p WHERE p.future > 0
+  WITH counted AS MATERIALIZED (
+    SELECT c.* FROM pulse_internal.count_queues(names, share) AS c
+  )
+  SELECT c.name, p.reason, p.jobs, c.is_cut
+    FROM counted AS c CROSS JOIN LATERAL (VALUES
+           ('ready', c.ready), ('running', c.running), ('future', c.future)) AS p (reason, jobs)
+   WHERE p.jobs > 0
   UNION ALL
-  SELECT p.queue_name, CASE
+  SELECT c.name, CASE
            WHEN places.paused THEN 'paused'
            WHEN places.taken >= places.concurrency THEN 'full'
            WHEN places.levels_room <= 0 THEN CASE WHEN room.is_dry THEN 'dry' ELSE 'full' END
-           ELSE 'next' END, p.due
-    FROM parked AS p CROSS JOIN LATERAL pulse_internal.queue_places(p.queue_name) AS places
-   CROSS JOIN LATERAL pulse_internal.level_room(p.queue_name) AS room
-   WHERE p.due > 0;
+           ELSE 'next' END, c.due, c.is_cut
+    FROM counted AS c CROSS JOIN LATERAL pulse_internal.queue_places(c.name) AS places
+   CROSS JOIN LATERAL pulse_internal.level_room(c.name) AS room
+   WHERE c.due > 0;
 END $$;
-COMMENT ON FUNCTION pulse_internal.queue_reasons() IS
-  'Returns how many jobs of each queue wait for which reason.';
+COMMENT ON FUNCTION pulse_internal.queue_reasons(text[], bigint) IS
+  'Returns how many jobs of each of these queues wait for which reason, are open (ready) or run, '
+  'counted up to a share of each (NULL: all).';
 
-CREATE OR REPLACE FUNCTION pulse.queue_status()
-  RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
-                 weight int, waiting bigint, open bigint, running bigint, reasons json,
-                 tokens bigint, next_token timestamptz)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+-- A loose index scan over the queues with open or running jobs.
+CREATE OR REPLACE FUNCTION pulse_internal.open_queues(max_queues int) RETURNS SETOF text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-  WITH part AS MATERIALIZED (
-    SELECT r.queue_name, r.reason, r.jobs FROM pulse_internal.queue_reasons() AS r
+  WITH RECURSIVE walk (queue_name) AS (
+    (SELECT j.queue_name FROM pulse.job AS j
+      WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r') ORDER BY j.queue_name LIMIT 1)
     UNION ALL
-    SELECT j.queue_name, j.state::text, count(*) FROM pulse.job AS j
-     WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r') GROUP BY j.queue_name, j.state
+    SELECT (SELECT j.queue_name FROM pulse.job AS j
+             WHERE j.queue_name > w.queue_name AND j.index_lane IN ('o', 'r')
+             ORDER BY j.queue_name LIMIT 1)
+      FROM walk AS w WHERE w.queue_name IS NOT NULL
+  )
+  SELECT w.queue_name FROM walk AS w WHERE w.queue_name IS NOT NULL LIMIT max_queues;
+END $$;
+COMMENT ON FUNCTION pulse_internal.open_queues(int) IS
+  'Returns the first queues with open or running jobs, at most max_queues.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.stored_queues(max_queues int) RETURNS SETOF text
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT q.queue_name FROM pulse.queue AS q
+  UNION
+  SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused
+  LIMIT max_queues;
+$$;
+COMMENT ON FUNCTION pulse_internal.stored_queues(int) IS
+  'Returns at most max_queues names of queues that have settings or are paused.';
+
+-- Where commits count, all queues with jobs are known, and what each has; else the first queues of
+-- a walk.
+CREATE OR REPLACE FUNCTION pulse_internal.status_candidates(max_rows int)
+  RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
+                 is_whole boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  most_stored CONSTANT int := 10000;
+  is_counted CONSTANT boolean := pulse_internal.has_depths();
+BEGIN
+  RETURN QUERY
+  WITH known AS MATERIALIZED (
+    SELECT d.name COLLATE "C" AS name, d.parked, d.ready, d.running, d.claimed_at, true AS has_jobs
+      FROM pulse_internal.depths() AS d
+     WHERE is_counted AND d.kind = 'queue' AND d.ready + d.parked + d.running > 0
     UNION ALL
-    SELECT q.queue_name, 'stored', 0 FROM pulse.queue AS q
+    SELECT w.name, 1, NULL, NULL, NULL, true
+      FROM pulse_internal.parked_queues(max_rows + 1) AS w (name) WHERE NOT is_counted
     UNION ALL
-    SELECT p.queue_name, 'stored', 0 FROM pulse.queue_pause AS p WHERE p.is_paused
+    SELECT o.name, NULL, NULL, NULL, NULL, true
+      FROM pulse_internal.open_queues(max_rows + 1) AS o (name) WHERE NOT is_counted
+    UNION ALL
+    SELECT s.name, NULL, NULL, NULL, NULL, false
+      FROM pulse_internal.stored_queues(most_stored + 1) AS s (name)
   ), named AS (
-    SELECT DISTINCT p.queue_name FROM part AS p
+    SELECT k.name, sum(k.parked)::bigint AS parked, sum(k.ready)::bigint AS ready,
+           sum(k.running)::bigint AS running, max(k.claimed_at) AS claimed_at,
+           bool_or(k.has_jobs) AS has_jobs
+      FROM known AS k GROUP BY k.name
+  ), whole AS (
+    SELECT bool_and(k.name IS NOT NULL) AND count(*) FILTER (WHERE NOT k.has_jobs) <= most_stored
+             AND (is_counted OR count(*) FILTER (WHERE k.has_jobs) <= max_rows) AS is_whole
+      FROM known AS k
+  )
+  SELECT n.name, row_number() OVER (
+           ORDER BY n.name IS NULL, n.parked > 0 DESC NULLS LAST, NOT n.has_jobs,
+                    n.claimed_at NULLS FIRST, n.name),
+         CASE WHEN is_counted THEN n.parked END, n.ready, n.running, w.is_whole
+    FROM named AS n CROSS JOIN whole AS w;
+END $$;
+COMMENT ON FUNCTION pulse_internal.status_candidates(int) IS
+  'Returns queues with jobs, settings or pauses in the order in which they are listed, first those '
+  'with waiting jobs of which nothing was claimed for longest; NULL: queues without a count of '
+  'their own. is_whole: there are no others.';
+
+-- Members of a level: as commits count them, or where not all have a count, by reading all jobs.
+CREATE OR REPLACE FUNCTION pulse_internal.queues_within(level text) RETURNS text[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  prefix CONSTANT text := level || '/';
+  is_counted CONSTANT boolean := pulse_internal.has_depths() AND NOT EXISTS (
+    SELECT FROM pulse_internal.depths() AS d
+     WHERE d.kind = 'queue' AND (d.name IS NULL OR NOT d.is_exact));
+BEGIN
+  RETURN ARRAY(
+    SELECT level
+    UNION
+    SELECT d.name FROM pulse_internal.depths() AS d
+     WHERE is_counted AND d.kind = 'queue' AND starts_with(d.name, prefix)
+    UNION
+    SELECT j.queue_name FROM pulse.job AS j
+     WHERE NOT is_counted AND j.index_lane = 'p' AND starts_with(j.queue_name, prefix)
+    UNION
+    SELECT w.queue_name FROM pulse_internal.jobs_within(level) AS w WHERE NOT is_counted);
+END $$;
+COMMENT ON FUNCTION pulse_internal.queues_within(text) IS
+  'Returns a queue and the queues within it that have jobs.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.status_jobs(of_queue text, max_rows int)
+  RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  most_jobs CONSTANT int := 100000;
+  names text[];
+BEGIN
+  IF of_queue IS NOT NULL THEN
+    names := pulse_internal.queues_within(of_queue);
+    RETURN QUERY
+    SELECT of_queue, r.reason, sum(r.jobs)::bigint, bool_or(r.is_cut)
+      FROM pulse_internal.queue_reasons(names, NULL) AS r GROUP BY r.reason
+    UNION ALL
+    SELECT of_queue, 'stored', 0, false;
+    RETURN;
+  END IF;
+  RETURN QUERY
+  WITH candidate AS MATERIALIZED (
+    SELECT c.* FROM pulse_internal.status_candidates(max_rows) AS c
+  ), listed AS MATERIALIZED (
+    SELECT c.queue_name, c.waiting FROM candidate AS c
+     WHERE c.place <= max_rows AND c.queue_name IS NOT NULL
+  ), part AS MATERIALIZED (
+    SELECT r.* FROM pulse_internal.queue_reasons(
+      ARRAY(SELECT l.queue_name FROM listed AS l),
+      most_jobs / greatest((SELECT count(*) FROM listed), 1)) AS r
   ), level AS MATERIALIZED (
-    SELECT DISTINCT ON (l.name) l.name, n.queue_name, l.depth
-      FROM named AS n, unnest(pulse_internal.levels_of(n.queue_name)) WITH ORDINALITY
-           AS l (name, depth)
-     ORDER BY l.name, n.queue_name = l.name DESC
-  ), within AS (
-    SELECT l.name, p.reason, sum(p.jobs)::bigint AS jobs
-      FROM named AS n
-     CROSS JOIN LATERAL unnest(pulse_internal.levels_of(n.queue_name)) AS l (name)
-      JOIN part AS p ON p.queue_name = n.queue_name
-     GROUP BY l.name, p.reason
+    SELECT l.queue_name, v.name FROM listed AS l
+     CROSS JOIN LATERAL unnest(pulse_internal.levels_of(l.queue_name)) AS v (name)
+  )
+  SELECT v.name, p.reason, sum(p.jobs)::bigint, bool_or(p.is_cut)
+    FROM level AS v JOIN part AS p ON p.queue_name = v.queue_name GROUP BY v.name, p.reason
+  UNION ALL
+  SELECT DISTINCT v.name, 'stored', 0::bigint, false FROM level AS v
+  UNION ALL
+  -- Jobs of which no reason is known: of queues that have more than was looked at, and of further
+  -- queues within a listed level.
+  SELECT v.name, 'beyond', sum(c.waiting - p.seen)::bigint, true
+    FROM level AS v
+    JOIN (SELECT r.queue_name, sum(r.jobs) FILTER (WHERE r.reason NOT IN ('ready', 'running'))
+                   AS seen
+            FROM part AS r WHERE r.is_cut GROUP BY r.queue_name) AS p
+         ON p.queue_name = v.queue_name
+    JOIN listed AS c ON c.queue_name = v.queue_name AND c.waiting > p.seen
+   GROUP BY v.name
+  UNION ALL
+  SELECT b.name, j.reason, sum(j.jobs)::bigint, true
+    FROM candidate AS c
+   CROSS JOIN LATERAL unnest(pulse_internal.levels_of(c.queue_name)) AS b (name)
+   CROSS JOIN LATERAL (VALUES ('beyond', c.waiting), ('ready', c.open), ('running', c.running))
+         AS j (reason, jobs)
+   WHERE c.place > max_rows AND c.queue_name LIKE '%/%' AND j.jobs > 0
+     AND b.name IN (SELECT v.name FROM level AS v)
+   GROUP BY b.name, j.reason
+  UNION ALL
+  SELECT NULL, 'names', CASE WHEN bool_and(c.is_whole) THEN count(*) END, true
+    FROM candidate AS c WHERE c.place > max_rows OR c.queue_name IS NULL HAVING count(*) > 0;
+END $$;
+COMMENT ON FUNCTION pulse_internal.status_jobs(text, int) IS
+  'Returns what jobs of a queue and within it wait for, or of the first max_rows queues and their '
+  'levels; stored: none; names: how many queues there are besides.';
+
+CREATE OR REPLACE FUNCTION pulse.queue_status(of_queue text = NULL, max_rows int = 1000)
+  RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
+                 weight int, waiting bigint, open bigint, running bigint, reasons json,
+                 tokens bigint, next_token timestamptz, estimated boolean, names bigint)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  PERFORM pulse_internal.check_count('max_rows', queue_status.max_rows, 1, 10000);
+  RETURN QUERY
+  WITH part AS MATERIALIZED (
+    SELECT j.*, j.reason NOT IN ('ready', 'running', 'stored', 'beyond') AS is_reason
+      FROM pulse_internal.status_jobs(of_queue, queue_status.max_rows) AS j
+  ), level AS MATERIALIZED (
+    SELECT p.queue_name AS name,
+           coalesce(sum(p.jobs) FILTER (WHERE p.is_reason OR p.reason = 'beyond'), 0)::bigint
+             AS waiting,
+           coalesce(sum(p.jobs) FILTER (WHERE p.reason = 'ready'), 0)::bigint AS open,
+           coalesce(sum(p.jobs) FILTER (WHERE p.reason = 'running'), 0)::bigint AS running,
+           coalesce(json_object_agg(p.reason, p.jobs ORDER BY p.reason) FILTER (WHERE p.is_reason),
+                    '{}') AS reasons, bool_or(p.is_cut) AS is_cut
+      FROM part AS p WHERE p.queue_name IS NOT NULL GROUP BY p.queue_name
   )
   SELECT l.name, s.concurrency, s.total,
          s.paused OR s.is_strict AND pulse_internal.is_paused_by_end(l.name),
-         s.fair, s.weight,
-         coalesce(sum(w.jobs) FILTER (
-                    WHERE w.reason IN ('future', 'paused', 'full', 'dry', 'next')),
-                  0)::bigint,
-         coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'ready'), 0)::bigint,
-         coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'running'), 0)::bigint,
-         coalesce(json_object_agg(w.reason, w.jobs ORDER BY w.reason) FILTER (
-                    WHERE w.reason IN ('future', 'paused', 'full', 'dry', 'next')), '{}'),
-         t.tokens, t.next_token
+         s.fair, s.weight, l.waiting, l.open, l.running, l.reasons, t.tokens, t.next_token,
+         l.is_cut, 1::bigint
     FROM level AS l
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
     LEFT JOIN LATERAL pulse_internal.tokens_of(l.name) AS t ON s.rate IS NOT NULL
-    JOIN within AS w ON w.name = l.name
-   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict, s.fair, s.weight, t.tokens,
-            t.next_token
-   ORDER BY l.name;
+  UNION ALL
+  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, true, p.jobs
+    FROM part AS p WHERE p.queue_name IS NULL
+   ORDER BY 1;
 END $$;
-COMMENT ON FUNCTION pulse.queue_status() IS
-  'Returns settings and jobs of queues; the view pulse.queue_status describes the columns.';
+COMMENT ON FUNCTION pulse.queue_status(text, int) IS
+  'Returns settings and jobs of a queue or level, exactly, however many jobs it has; without one, '
+  'of at most max_rows (1 to 10000) queues and the levels that they are within: those with waiting '
+  'jobs of which nothing was claimed for longest, further ones with jobs, and those with settings '
+  'or a pause. A last row without a name tells how many more there are. The view '
+  'pulse.queue_status describes the columns. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
-         s.running, s.reasons, s.tokens, s.next_token
+         s.running, s.reasons, s.tokens, s.next_token, s.estimated, s.names
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
-  'Settings and jobs of queues that have either or are paused, and of the levels that they are '
-  'within. It reads every job of a queue: do not poll it.';
-COMMENT ON COLUMN pulse.queue_status.queue_name IS 'Name of the queue or level';
+  'Settings and jobs of at most 1,000 queues that have either or are paused, and of the levels '
+  'that they are within. For one queue of many call pulse.queue_status(name).';
+COMMENT ON COLUMN pulse.queue_status.queue_name IS
+  'Name of the queue or level; NULL in the last row, which is about further queues';
 COMMENT ON COLUMN pulse.queue_status.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_status.total IS
@@ -106,3 +260,8 @@ COMMENT ON COLUMN pulse.queue_status.tokens IS
   'How many of its jobs could be claimed now by its rate; NULL: it has none, or on a standby';
 COMMENT ON COLUMN pulse.queue_status.next_token IS
   'When another job may be opened by its rate; NULL: now, or after a claim of an open one';
+COMMENT ON COLUMN pulse.queue_status.estimated IS
+  'Of a queue with many jobs, or a level with many queues, not all jobs were looked at: reasons '
+  'are what was seen, and waiting is what commits count, if they do';
+COMMENT ON COLUMN pulse.queue_status.names IS
+  'How many queues the row is about; NULL: more than the function counts';

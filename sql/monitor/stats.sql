@@ -32,7 +32,7 @@ BEGIN
          row_number() OVER (
            PARTITION BY d.kind
            ORDER BY d.name IS NULL, d.ready + d.parked = 0, l.name IS NOT NULL,
-                    d.claimed_at NULLS FIRST, d.name)
+                    d.claimed_at NULLS FIRST, d.name COLLATE "C")
     FROM depth AS d LEFT JOIN later AS l ON d.kind = 'task' AND l.name = d.name;
 END $$;
 COMMENT ON FUNCTION pulse_internal.ranked_depths(int, text, timestamptz) IS

@@ -130,7 +130,9 @@ BEGIN
              AS names
       FROM cut AS c WHERE c.ready OR c.others
   ), counted AS MATERIALIZED (
-    SELECT n.* FROM queue AS q CROSS JOIN LATERAL pulse_internal.count_queues(q.names, bound) AS n
+    SELECT n.* FROM queue AS q
+     CROSS JOIN LATERAL pulse_internal.count_queues(
+       q.names, bound / greatest(cardinality(q.names), 1)) AS n
   ), old AS MATERIALIZED (
     SELECT o.* FROM queue AS q CROSS JOIN LATERAL pulse_internal.oldest_of_queues(q.names) AS o
   )

@@ -19,3 +19,5 @@ CALL cost.note_poll('depths', 'SELECT * FROM pulse_internal.depths()');
 CALL cost.note_poll('overview', 'TABLE pulse.overview');
 CALL cost.note_poll('tasks', 'SELECT * FROM pulse.stats(of_kind => ''task'')');
 CALL cost.note_poll('queues', 'SELECT * FROM pulse.stats(of_kind => ''queue'')');
+CALL cost.note_poll('queue_status', 'TABLE pulse.queue_status');
+CALL cost.note_poll('one_queue', 'SELECT * FROM pulse.queue_status(''queue 7'')');

@@ -163,6 +163,26 @@ subtest 'what a transaction reads is one count' => sub {
         'and tells when');
 };
 
+subtest 'queue_status lists the queues that are stuck' => sub {
+    value($node, 'DELETE FROM pulse.job');
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'one', 'l/' || n, 'parked' FROM generate_series(1, 30) AS n,
+               generate_series(1, 2)});
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'one', 'l/00', 'parked' FROM generate_series(1, 60000)});
+    is(value($node, q{SELECT queue_name, waiting, open, reasons::text, estimated, names
+        FROM pulse.queue_status(max_rows => 3) ORDER BY queue_name}), join("\n",
+            'l|60060|0|{ "next" : 33337 }|t|1', 'l/00|60000|0|{ "next" : 33333 }|t|1',
+            'l/1|2|0|{ "next" : 2 }|f|1', 'l/10|2|0|{ "next" : 2 }|f|1', '||||t|29'),
+        'a level has all within it, and of many jobs some are looked at (shop is paused)');
+    is(value($node, q{SELECT waiting, reasons::text, estimated FROM pulse.queue_status('l')}),
+        '60060|{ "next" : 60060 }|f', 'all of those of one that is asked for');
+    value($node, q{SELECT pulse.pause_queue('l/00')});
+    is(value($node, q{SELECT waiting, reasons::text, estimated FROM pulse.queue_status('l')}),
+        '60060|{ "next" : 60, "paused" : 60000 }|f', 'with their reasons');
+    value($node, q{SELECT pulse.resume_queue('l/00')});
+};
+
 subtest 'a change that no commit counts is marked until the next recount' => sub {
     value($node, q{BEGIN; SELECT pulse.add_job('two') FROM generate_series(1, 3);
         PREPARE TRANSACTION 'p'});

@@ -1,7 +1,7 @@
 -- sql/queue/level.sql, sql/queue/set_queue.sql: queues within queues, and what a level allows to
 -- all within it.
 \ir support/setup.psql
-SELECT plan(96);
+SELECT plan(99);
 SELECT given_worker() AS ann \gset
 
 -- Which jobs of these queues are open or run, after promotions.
@@ -273,6 +273,13 @@ SELECT results_eq('SELECT queue_name, concurrency, total, paused, waiting, open,
            ('t/x', 1, NULL, false, 4, 0, 1, '{ "full" : 4 }'),
            ('t/x/y', 1, NULL, false, 4, 0, 1, '{ "full" : 4 }')$$,
   'queue_status has each queue and level, with all within it');
+SELECT results_eq('SELECT s::text FROM pulse.queue_status(''t/x'') AS s',
+  'SELECT s::text FROM pulse.queue_status AS s WHERE queue_name = ''t/x''',
+  'or a level that is asked for');
+SELECT answers('SELECT count(*), count(*) FILTER (WHERE names = 1), max(names) '
+               'FROM pulse.queue_status(max_rows => 2)', ROW(4::bigint, 3::bigint, 3::bigint),
+  'a last row tells how many more queues there are than were asked for');
+SELECT refuses('SELECT pulse.queue_status(max_rows => 0)', 'PU004', 'which must be one at least');
 
 -- --- the settings, which promotion reads in C ---------------------------------------------------
 
