@@ -1,6 +1,7 @@
-// Job keys: no two waiting jobs have the same key, and a running job that has lost its key to
-// another job does not run again.
+// Job keys: no two waiting jobs have the same key, and a running job that has lost its key does not
+// run again.
 //
+// Invariants:
 // - The unique index of waiting keys is the only lock that lasts until commit. A transaction that
 //   finds an uncommitted change under a key waits for the id of the other transaction. So keys need
 //   no memory, and transactions with different keys never meet.
