@@ -1,12 +1,13 @@
--- What 0.2.0 changes in the structure of 0.1.0: new columns and tables, types with more attributes,
--- and functions that are dropped or have other arguments or results. The build appends the
--- functions themselves. A release replaces this file by the script built from it.
+-- The changes of 0.2.0 in the structure of 0.1.0: new columns and tables, types with more
+-- attributes, and functions that are dropped or have other arguments or results. The build appends
+-- the functions themselves. A release replaces this file by the script built from the file.
 
--- Internal objects get a schema of their own, and lose the underscore before their names. As they
--- are moved, not dropped, they keep their dependents and the grants that views need.
+-- Internal objects get a schema of their own, and lose the underscore before their names. The
+-- update moves the objects and drops none, so dependents and the grants that views need stay.
 CREATE SCHEMA pulse_internal;
 COMMENT ON SCHEMA pulse_internal IS
-  'What pg_pulse uses itself: no program calls it, and any version may change it.';
+  'Functions and relations of pg_pulse''s own: no program calls the functions, and any version '
+  'may change the schema.';
 DO $$
 DECLARE
   member record;
@@ -53,7 +54,8 @@ ALTER TABLE pulse.heartbeat
 ALTER TABLE pulse.heartbeat ADD COLUMN default_timeout_us bigint;
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- Columns and functions with new names. The view is altered, not dropped, so it keeps its grants.
+-- Columns and functions with new names. The update alters the view and does not drop the view, so
+-- the view keeps its grants.
 ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
 ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
 ALTER TYPE pulse_internal.ending RENAME ATTRIBUTE way TO cause;
@@ -130,11 +132,11 @@ CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
   WHERE index_lane = 'w';
--- Promotion: the job that comes first in a strict queue, whatever its order.
+-- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
 CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
   WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
 
--- No transaction may use the value before this one has committed.
+-- No transaction may use the value before the update has committed.
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
@@ -177,7 +179,7 @@ CREATE TABLE pulse.schedule (
   added_by         text COLLATE "C" DEFAULT current_user,
   paused_at        timestamptz, paused_by text
 );
--- A sweep asks for the least due time; schedules that are not due cost it nothing.
+-- A sweep asks for the least due time; schedules that are not due cost the sweep nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
 CREATE INDEX schedule_gone_idx ON pulse.schedule (gone_at) WHERE gone_at IS NOT NULL;
 SELECT pg_catalog.pg_extension_config_dump('pulse.schedule', '');
@@ -223,16 +225,16 @@ DROP FUNCTION pulse_internal.end_attempts(pulse_internal.ending[]);
 -- finish_waiting ends every waiting job.
 DROP FUNCTION pulse_internal.cancel_waiting(pulse.job, text);
 
--- Its result is the status of the worker.
+-- The result is the status of the worker.
 DROP FUNCTION pulse_internal.require_alive(bigint);
 
 -- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
--- The first token or worker id writes the row; both count from its epoch_base. pg_dump keeps the
--- row, so a restored copy is recognised by it; a second row also shows a copy. A primary key would
--- make such a restore fail half-way, and leave its jobs with the wrong row.
+-- The first token or worker id writes the row; both count from the row's epoch_base. pg_dump keeps
+-- the row, so a restored copy is recognised by the row; a second row also shows a copy. A primary
+-- key would make such a restore fail half-way, and leave the jobs with the wrong row.
 CREATE TABLE pulse.installation (
   id                uuid NOT NULL,
   system_identifier bigint NOT NULL,
@@ -249,7 +251,8 @@ CREATE TRIGGER installation_changed
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
--- pg_dump leaves it out, so a restored copy lacks it even if the copy has the same oids.
+-- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
+-- oids.
 CREATE TABLE pulse.installation_witness (
   installation_id uuid NOT NULL
 );
@@ -286,7 +289,7 @@ CREATE TYPE pulse_internal.explanation AS (
 );
 
 -- Queues within queues, and queues of tasks. A new function of the same name gets the rights of the
--- old one.
+-- old function.
 ALTER TABLE pulse.queue
   ADD COLUMN total    int,
   ADD COLUMN is_level boolean NOT NULL DEFAULT false,
@@ -309,7 +312,7 @@ CREATE TABLE pulse.queue_pause (
   PRIMARY KEY (queue_name, job_id)
 );
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
--- The tokens of levels with a rate. Each promotion that changes them makes a HOT update.
+-- The tokens of levels with a rate. Each promotion that changes the tokens makes a HOT update.
 CREATE TABLE pulse.queue_rate (
   queue_name   text COLLATE "C" PRIMARY KEY,
   full_live_us bigint NOT NULL,
@@ -328,7 +331,8 @@ CREATE FUNCTION pulse.set_task(
     backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
     max_crashes int, on_unreachable text, handler regprocedure, expires_after interval, queue text)
   RETURNS pulse.task LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.task $$;
--- As grants of the script they would be missing in dumps, so they are none of its initial rights.
+-- As grants of the script the rights would be missing in dumps, so the rights are no initial
+-- rights.
 DO $$
 DECLARE
   grown record;
@@ -341,7 +345,7 @@ BEGIN
      WHERE o.pronamespace = 'pulse'::regnamespace AND o.proname IN ('set_queue', 'set_task')
        AND o.pronargs < n.pronargs
   LOOP
-    -- Default privileges, too, may have granted it.
+    -- Default privileges, too, may have granted the function.
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', grown.new_function::regprocedure,
       concat_ws(', ', 'PUBLIC', (
         SELECT string_agg(DISTINCT a.grantee::regrole::text, ', ')

@@ -1,4 +1,4 @@
--- Refuses to be sourced by hand: psql obeys this line, ALTER EXTENSION ignores it.
+-- Refuses to be sourced by hand: psql obeys the next line, ALTER EXTENSION ignores the line.
 \echo Use "ALTER EXTENSION pg_pulse UPDATE TO '@VERSION@'" to load this file. \quit
 
 -- The server puts the schema pulse first; this script must not call an object planted there.

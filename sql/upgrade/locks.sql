@@ -1,7 +1,8 @@
--- The update takes all locks first. It waits for each less than deadlock_timeout; if one is not
--- free, it releases all of them and pauses. So the update blocks users of the queue for moments
--- only, and never makes their transaction fail. lock_timeout limits the whole. Autovacuum yields,
--- as it does to every longer wait: to prevent a wraparound only where it waits for this session.
+-- The update takes all locks first. The update waits for each lock less than deadlock_timeout; if a
+-- lock is not free, the update releases all locks and pauses. So the update blocks users of the
+-- queue for moments only, and never makes their transaction fail. lock_timeout limits the whole.
+-- Autovacuum yields, as autovacuum does to every longer wait: to prevent a wraparound only where
+-- autovacuum waits for this session.
 DO $$
 DECLARE
   statements text[];
@@ -11,10 +12,10 @@ DECLARE
   moment int;
   begun timestamptz := clock_timestamp();
 BEGIN
-  -- LOCK TABLE on a view would also lock the server's relations below it, so a view gets the owner
-  -- that it has. Heartbeats come before jobs, as in most transactions: a heartbeat or claim locks
-  -- its heartbeat row first, and a transaction that begins with jobs needs no heartbeat. In another
-  -- order busy workers and the update would block each other again and again.
+  -- LOCK TABLE on a view would also lock the server's relations below the view, so a view gets the
+  -- present owner again. Heartbeats come before jobs, as in most transactions: a heartbeat or claim
+  -- locks the heartbeat row first, and a transaction that begins with jobs needs no heartbeat. In
+  -- another order busy workers and the update would block each other again and again.
   SELECT array_agg(CASE c.relkind
                      WHEN 'v' THEN format('ALTER VIEW %s OWNER TO %I', c.oid::regclass,
                                           pg_get_userbyid(c.relowner))
