@@ -6,46 +6,14 @@ use utf8;
 
 use Test::More;
 
-use Pulse::Browser;
-use Pulse::Serve;
 use Pulse::Server;
+use Pulse::Workshop;
 
 my $node = start_server('main', settings => \%PATIENT);
-value($node, q{CREATE ROLE an_observer LOGIN; SELECT pulse.grant_observer('an_observer');
-    CREATE ROLE an_operator LOGIN; SELECT pulse.grant_operator('an_operator');
-    SELECT pulse.grant_scheduler('an_operator')});
-
-# Workers, a job that runs, failed ones, queues within queues, a schedule and a flow.
-my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}',
-    info => '{"slots": 4, "version": "1.2"}')});
-my $bob = value($node, q{SELECT id FROM pulse.register_worker('bob', '{ink}')});
-my $painted = value($node, q{SELECT id FROM pulse.add_job('paint', '{"colour": "lapis lazuli"}')});
-value($node, "SELECT pulse.claim($ann)");
-value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE id = $painted");
-value($node, q{SELECT pulse.add_job('ink', max_attempts => 1) FROM generate_series(1, 3)});
-value($node, "WITH c AS (SELECT array_agg(id) AS ids, array_agg(token) AS tokens
-    FROM pulse.claim($bob, 3)) SELECT count(*) FROM c, pulse.fail_many(c.ids, c.tokens,
-    array_fill('the bottle is empty'::text, ARRAY[3]), array_fill(false, ARRAY[3]))");
-my @inks = split /\n/, value($node,
-    q{SELECT id FROM pulse.finished_job WHERE identifier = 'ink' ORDER BY id});
-value($node,
-    q{SELECT pulse.add_job('letter', queue_name => 'post/north') FROM generate_series(1, 2)});
-value($node, q{SELECT pulse.schedule('nightly', 'sweep_floor', cron => '0 3 * * *')});
-my $flow = value($node, q{SELECT max(flow_id) FROM pulse.add_flow('[
-    {"key": "left", "identifier": "page"}, {"key": "right", "identifier": "page"},
-    {"key": "book", "identifier": "bind", "after": ["left", "right"]}]', 'a book')});
-
-my $serve = start_serve($node, tokens => { watcher => 'an_observer', keeper => 'an_operator' });
-my $browser = Pulse::Browser->start(base => $serve->{url});
-
-sub sign_in {
-    my ($name) = @_;
-    $browser->go('/login');
-    $browser->fill('token', $serve->{secret}{$name});
-    $browser->click('Sign in', 'main');
-    $browser->wait_for_path(qr{^/$});
-    return;
-}
+my $there = fill_workshop($node);
+my ($ann, $painted, $flow) = @$there{qw(ann painted flow)};
+my @inks = @{ $there->{inks} };
+my ($serve, $browser) = open_workshop($node);
 
 # What an operator's action left on record last.
 sub record {
@@ -70,7 +38,7 @@ subtest 'who has no token is asked for one' => sub {
 };
 
 subtest 'an observer sees everything but what tasks wrote' => sub {
-    sign_in('watcher');
+    sign_in($browser, $serve, 'watcher');
     like($browser->wait_for(qr/Running\n1\n/), qr/Running\n1\n/, 'the overview counts');
     $browser->go("/jobs/$inks[0]");
     like($browser->text, qr/ink\s+failed\s+Job $inks[0]/, 'a job');
@@ -84,7 +52,7 @@ subtest 'an observer sees everything but what tasks wrote' => sub {
 };
 
 subtest 'each page shows what there is' => sub {
-    sign_in('keeper');
+    sign_in($browser, $serve, 'keeper');
     my @pages = (
         [ '/', qr/Overview.*Ready.*Running\n1\n.*Depth/s ],
         [ '/jobs', qr/Jobs.*\b$painted\b.*paint.*running/s ],
@@ -200,19 +168,12 @@ subtest 'jobs are changed after a question, on record, and back' => sub {
     is(value($node, q{SELECT count(*) FROM pulse.job WHERE priority = 7}), 2, 'two have moved');
 };
 
-# The menu of the first row within what the selector finds; nothing of it is seen before.
-sub open_menu {
-    my ($within) = @_;
-    $browser->click('⋯', $within);
-    return;
-}
-
 subtest 'queues, schedules, workers and flows' => sub {
     my $change = sub {
         my ($path, $link, $within, $yes, $recorded) = @_;
         $recorded .= ' done 0 keeper';
         $browser->go($path);
-        open_menu($within) if $within ne '.actions';
+        open_menu($browser, $within) if $within ne '.actions';
         $browser->click($link, $within);
         $browser->wait_for(qr/\?$/m);
         $browser->click($yes, '.question');
@@ -224,7 +185,7 @@ subtest 'queues, schedules, workers and flows' => sub {
     is(value($node, q{SELECT paused FROM pulse.queue_settings}), 't', 'the queue is paused');
     $change->('/queues', 'Resume', $north, 'Resume', 'resume queue {"queue" : "post/north"}');
     is(value($node, q{SELECT count(*) FROM pulse.queue_settings}), '0', 'and goes on, as before');
-    open_menu($north);
+    open_menu($browser, $north);
     $browser->click('Limits', $north);
     $browser->wait_for(qr/Limits of queue/);
     $browser->fill('concurrency', '3');

@@ -7,63 +7,24 @@ use utf8;
 use HTTP::Tiny;
 use Test::More;
 
-use Pulse::Browser;
 use Pulse::Console;
 use Pulse::Serve;
 use Pulse::Server;
+use Pulse::Workshop;
 
 my $node = start_server('main', settings => \%PATIENT);
-value($node, q{CREATE ROLE an_observer LOGIN; SELECT pulse.grant_observer('an_observer');
-    CREATE ROLE an_operator LOGIN; SELECT pulse.grant_operator('an_operator');
-    SELECT pulse.grant_scheduler('an_operator')});
+my $there = fill_workshop($node);
+my $painted = $there->{painted};
+my ($serve, $browser) = open_workshop($node);
 
-# Workers, a job that runs, failed ones, queues within queues, a schedule and a flow.
-my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}',
-    info => '{"slots": 4, "version": "1.2"}')});
-my $bob = value($node, q{SELECT id FROM pulse.register_worker('bob', '{ink}')});
-my $painted = value($node, q{SELECT id FROM pulse.add_job('paint', '{"colour": "lapis lazuli"}')});
-value($node, "SELECT pulse.claim($ann)");
-value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE id = $painted");
-value($node, q{SELECT pulse.add_job('ink', max_attempts => 1) FROM generate_series(1, 3)});
-value($node, "WITH c AS (SELECT array_agg(id) AS ids, array_agg(token) AS tokens
-    FROM pulse.claim($bob, 3)) SELECT count(*) FROM c, pulse.fail_many(c.ids, c.tokens,
-    array_fill('the bottle is empty'::text, ARRAY[3]), array_fill(false, ARRAY[3]))");
-my @inks = split /\n/, value($node,
-    q{SELECT id FROM pulse.finished_job WHERE identifier = 'ink' ORDER BY id});
-value($node,
-    q{SELECT pulse.add_job('letter', queue_name => 'post/north') FROM generate_series(1, 2)});
-value($node, q{SELECT pulse.schedule('nightly', 'sweep_floor', cron => '0 3 * * *')});
-my $flow = value($node, q{SELECT max(flow_id) FROM pulse.add_flow('[
-    {"key": "left", "identifier": "page"}, {"key": "right", "identifier": "page"},
-    {"key": "book", "identifier": "bind", "after": ["left", "right"]}]', 'a book')});
-
-my $serve = start_serve($node, tokens => { watcher => 'an_observer', keeper => 'an_operator' });
-my $browser = Pulse::Browser->start(base => $serve->{url});
-
-sub sign_in {
-    my ($name) = @_;
-    $browser->go('/login');
-    $browser->fill('token', $serve->{secret}{$name});
-    $browser->click('Sign in', 'main');
-    $browser->wait_for_path(qr{^/$});
-    return;
-}
-
-# The menu of the first row within what the selector finds; nothing of it is seen before.
-sub open_menu {
-    my ($within) = @_;
-    $browser->click('⋯', $within);
-    return;
-}
-
-sign_in('keeper');
+sign_in($browser, $serve, 'keeper');
 
 subtest 'what may be done with a row is a menu' => sub {
     $browser->go('/queues');
     my $row = 'tr:has(span[title="post/north"])';
     my $shown = qq{return document.querySelector('$row .menu ul').checkVisibility()};
     ok(!$browser->js($shown), 'which is closed at first');
-    open_menu($row);
+    open_menu($browser, $row);
     ok($browser->js($shown), 'a click opens it');
     ok($browser->js(qq{const list = document.querySelector('$row .menu ul');
         const box = list.getBoundingClientRect();
