@@ -1,8 +1,10 @@
 // One flow, as a graph.
+#include "base/http/status.hpp"
 #include "html/flow_graph.hpp"
 #include "job/shown_state.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "serve/problem.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -45,8 +47,8 @@ Markup flow_content(const Request& request, const QueryResult::Row& flow) {
 QueryResult read_flow(const Request& request) {
   QueryResult rows = request.database().query(flow_list().one, {request.parameter("id")});
   if (rows.empty()) {
-    throw Failed({404, "Not Found", "flow " + request.parameter("id") + " is unknown", "",
-                  "A flow without a live job is forgotten after pulse.keep_attempts."});
+    refuse(http_status::kNotFound, "flow " + request.parameter("id") + " is unknown",
+           "A flow without a live job is forgotten after pulse.keep_attempts.");
   }
   return rows;
 }

@@ -65,7 +65,7 @@ const Action& action_of(const Request& request) {
   for (const Action& action : known_actions()) {
     if (name == action.name) return action;
   }
-  throw Failed({404, "Not Found", "There is no such action", "", ""});
+  refuse(http_status::kNotFound, "there is no such action");
 }
 
 // A change of more jobs is agreed to by typing their number.
@@ -265,8 +265,8 @@ Response undo_steps(const Request& request) {
 QueryResult read_operation(const Request& request) {
   QueryResult rows = request.database().query(operation_list().one, {request.parameter("id")});
   if (rows.empty()) {
-    throw Failed({404, "Not Found", "operation " + request.parameter("id") + " is unknown", "",
-                  "Operations are on record as long as pulse.keep_attempts."});
+    refuse(http_status::kNotFound, "operation " + request.parameter("id") + " is unknown",
+           "Operations are on record as long as pulse.keep_attempts.");
   }
   return rows;
 }

@@ -1,6 +1,8 @@
 // One schedule, with its next runs.
+#include "base/http/status.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "serve/problem.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -25,7 +27,7 @@ Response schedule_page(const Request& request) {
   const std::string& name = request.query.get("name");
   const QueryResult rows = request.database().query(schedule_list().one, {name});
   if (rows.empty()) {
-    throw Failed({404, "Not Found", "schedule '" + name + "' is unknown", "", ""});
+    refuse(http_status::kNotFound, "schedule '" + name + "' is unknown");
   }
   const auto schedule = rows[0];
   const Spelling spelling = spelling_of(request);

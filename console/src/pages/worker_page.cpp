@@ -1,7 +1,9 @@
 // One worker: its beats, the jobs that it runs, the tasks that it serves, and what was taken from
 // it.
+#include "base/http/status.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "serve/problem.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -43,8 +45,8 @@ const Columns kWorkerTakenColumns{{"when", "ended_at", Kind::time},
 QueryResult read_worker(const Request& request) {
   QueryResult rows = request.database().query(worker_list().one, {request.parameter("id")});
   if (rows.empty()) {
-    throw Failed({404, "Not Found", "worker " + request.parameter("id") + " is unknown", "",
-                  "Workers are on record while they live, and for a day."});
+    refuse(http_status::kNotFound, "worker " + request.parameter("id") + " is unknown",
+           "Workers are on record while they live, and for a day.");
   }
   return rows;
 }
