@@ -54,6 +54,7 @@ subtest 'the dashboard' => sub {
     my (%ids, $queries);
     for my $panel (@{ $dashboard->{panels} }) {
         ok(!$ids{ $panel->{id} }++, "$panel->{title} has an id of its own");
+        unlike($panel->{title}, qr/\bhalf\b/, "$panel->{title} names a median as the pages do");
         for my $target (@{ $panel->{targets} // [] }) {
             is(unknown_in($target->{expr}), '', "$panel->{title} shows what there is");
             $queries++;
