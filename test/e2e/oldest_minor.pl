@@ -54,4 +54,22 @@ subtest 'the library of this tree' => sub {
     is("$status$said", '0', 'needs nothing that came later');
 };
 
+# Nothing is built here: what would build the packages leaves a library in the tree.
+subtest 'the package of the library' => sub {
+    mkdir "$folder/bin" or die "$folder/bin: $!\n";
+    append_to_file("$folder/bin/dpkg-buildpackage", qq{#!/bin/sh\ncp "\$LIBRARY" pg_pulse.so\n});
+    chmod 0755, "$folder/bin/dpkg-buildpackage" or die "chmod: $!\n";
+    my $build = sub {
+        my ($library) = @_;
+        local $ENV{LIBRARY} = "$folder/$library.so";
+        local $ENV{PATH} = "$folder/bin:$ENV{PATH}";
+        return system("worker/deploy/debian/build . $folder/deb >/dev/null 2>&1") >> 8;
+    };
+    is($build->('old'), 0, 'is made');
+    my $control = slurp_file("$folder/deb/tree/debian/control");
+    my ($depends) = $control =~ /^Depends: (postgresql\S* \S+ \S+)/m;
+    is($depends, "postgresql-$major (>= $major.0),", 'for each server of its major version');
+    is($build->('new'), 1, 'and is not where the library does not load in each');
+};
+
 done_testing();
