@@ -25,6 +25,7 @@ void add_commands(CommandLine& line) {
   add_overview(line);
   add_jobs(line);
   add_job(line);
+  add_failures(line);
   add_add(line);
   add_changes(line);
   add_operations(line);

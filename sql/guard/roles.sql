@@ -27,8 +27,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads the view.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
-      'list_jobs', 'next_runs', 'pulse_internal.attachment_state',
+      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts',
+      'list_ended_jobs', 'list_failures', 'list_flows', 'list_jobs', 'next_runs',
+      'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.is_attached', 'pulse_internal.is_silent',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',

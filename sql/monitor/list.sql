@@ -11,20 +11,27 @@ CREATE OR REPLACE FUNCTION pulse_internal.has_part(whole text, part text) RETURN
 COMMENT ON FUNCTION pulse_internal.has_part(text, text) IS
   'Returns whether a text has this part, in any case.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.error_line(error text) RETURNS text
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_error_line';
+COMMENT ON FUNCTION pulse_internal.error_line(text) IS
+  'Returns the line of an error that tells most, up to 200 characters: the last one that is '
+  'neither blank nor indented; where all are indented the last one; empty where all are blank.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
     state text, identifier text, queue_name text, job_key text, created_at timestamptz,
     last_error text, states text[], task text, queue text, key text, error text,
-    before timestamptz, after timestamptz)
+    error_line text, before timestamptz, after timestamptz)
   RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN (states IS NULL OR state = ANY (states)) AND (task IS NULL OR identifier = task)
          AND (queue IS NULL OR queue_name = queue) AND (key IS NULL OR job_key = key)
          AND (error IS NULL OR pulse_internal.has_part(last_error, error))
+         AND (error_line IS NULL OR pulse_internal.error_line(last_error) = error_line)
          AND (before IS NULL OR created_at <= before) AND (after IS NULL OR created_at > after);
 COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text, text[],
-    text, text, text, text, timestamptz, timestamptz) IS
-  'Returns whether a job meets each condition that is not NULL; error is a part of the error''s '
-  'text.';
+    text, text, text, text, text, timestamptz, timestamptz) IS
+  'Returns whether a job meets each condition that is not NULL: error is a part of the last error, '
+  'error_line the line of the last error that tells most.';
 
 -- An index leads to the jobs of a condition that few jobs meet, also where the newest jobs do not
 -- meet the condition.
@@ -80,8 +87,8 @@ COMMENT ON FUNCTION pulse_internal.few_live_ids(text[], text, text, text, int) I
 -- Newest first. Where an index leads to few jobs, the function reads all of the jobs; else the jobs
 -- with the highest ids below before_id, up to the bound.
 CREATE OR REPLACE FUNCTION pulse_internal.live_page(
-    states text[], task text, queue text, key text, error text, before timestamptz,
-    after timestamptz, before_id bigint, max_rows int, bound int,
+    states text[], task text, queue text, key text, error text, error_line text,
+    before timestamptz, after timestamptz, before_id bigint, max_rows int, bound int,
     OUT ids bigint[], OUT looked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
@@ -94,11 +101,12 @@ BEGIN
       SELECT j.id FROM pulse.job AS j
        WHERE j.id = ANY (few) AND j.id < before_id
          AND pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
-               j.created_at, j.last_error, states, task, queue, key, error, before, after)
+               j.created_at, j.last_error, states, task, queue, key, error, error_line,
+               before, after)
        ORDER BY j.id DESC LIMIT max_rows);
     RETURN;
   END IF;
-  IF error IS NOT NULL THEN
+  IF num_nonnulls(error, error_line) > 0 THEN
     bound := least(bound, pulse_internal.texts_to_read(ARRAY(
       SELECT octet_length(o.last_error) FROM pulse.job AS o WHERE o.id < before_id
        ORDER BY o.id DESC LIMIT bound)));
@@ -107,27 +115,28 @@ BEGIN
     SELECT j.id FROM (SELECT o.* FROM pulse.job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS j
      WHERE pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
-             j.created_at, j.last_error, states, task, queue, key, error, before, after)
+             j.created_at, j.last_error, states, task, queue, key, error, error_line,
+               before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
     SELECT o.id INTO looked_to FROM pulse.job AS o WHERE o.id < before_id
      ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, timestamptz,
-    timestamptz, bigint, int, int) IS
+COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, text,
+    timestamptz, timestamptz, bigint, int, int) IS
   'Returns the ids of at most max_rows live jobs that meet the conditions; looked_to: the last id '
   'that the function has read, where more jobs below the id may meet the conditions.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_page(
-    states text[], task text, queue text, key text, error text, before timestamptz,
-    after timestamptz, before_id bigint, max_rows int, bound int,
+    states text[], task text, queue text, key text, error text, error_line text,
+    before timestamptz, after timestamptz, before_id bigint, max_rows int, bound int,
     OUT ids bigint[], OUT looked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  IF error IS NOT NULL THEN
+  IF num_nonnulls(error, error_line) > 0 THEN
     bound := least(bound, pulse_internal.texts_to_read(ARRAY(
       SELECT octet_length(o.last_error) FROM pulse.finished_job AS o WHERE o.id < before_id
        ORDER BY o.id DESC LIMIT bound)));
@@ -136,15 +145,16 @@ BEGIN
     SELECT f.id FROM (SELECT o.* FROM pulse.finished_job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS f
      WHERE pulse_internal.is_listed(f.state::text, f.identifier, f.queue_name, f.job_key,
-             f.created_at, f.last_error, states, task, queue, key, error, before, after)
+             f.created_at, f.last_error, states, task, queue, key, error, error_line,
+               before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
     SELECT o.id INTO looked_to FROM pulse.finished_job AS o WHERE o.id < before_id
      ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, timestamptz,
-    timestamptz, bigint, int, int) IS
+COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, text,
+    timestamptz, timestamptz, bigint, int, int) IS
   'Returns the ids of at most max_rows kept ended jobs, as live_page() does of live jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_states(states text[]) RETURNS void
@@ -173,11 +183,26 @@ $$;
 COMMENT ON FUNCTION pulse_internal.may_read_errors() IS
   'Returns whether the caller may read the texts that tasks wrote.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.check_error_search(error text, error_line text)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF num_nonnulls(error, error_line) > 0 AND NOT pulse_internal.may_read_errors() THEN
+    RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.asking_role() USING
+      ERRCODE = 'insufficient_privilege',
+      HINT = 'The owner of pg_pulse lets it: pulse.grant_operator().';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_error_search(text, text) IS
+  'Raises 42501 where a caller who may not read errors of jobs searches by an error.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.listed_rows(ids bigint[], shows_errors boolean)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
                  run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
                  worker_id bigint, created_at timestamptz, claimed_at timestamptz,
-                 finished_at timestamptz, progress float8, last_error text)
+                 finished_at timestamptz, progress float8, last_error text,
+                 last_error_line text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -187,13 +212,15 @@ BEGIN
            j.attempts::int, j.max_attempts::int, j.crashes::int, j.job_key, j.worker_id,
            j.created_at, j.claimed_at, NULL::timestamptz,
            CASE WHEN j.state::text = 'running' THEN j.progress END,
-           CASE WHEN shows_errors THEN pulse_internal.excerpt(j.last_error) END
+           CASE WHEN shows_errors THEN pulse_internal.excerpt(j.last_error) END,
+           CASE WHEN shows_errors THEN pulse_internal.error_line(j.last_error) END
       FROM pulse.job AS j WHERE j.id = ANY (ids)
     UNION ALL
     SELECT f.id, f.state::text, f.identifier, f.queue_name, f.priority::int, f.run_at,
            f.attempts::int, f.max_attempts::int, f.crashes::int, f.job_key, f.worker_id,
            f.created_at, f.claimed_at, f.finished_at, NULL,
-           CASE WHEN shows_errors THEN pulse_internal.excerpt(f.last_error) END
+           CASE WHEN shows_errors THEN pulse_internal.excerpt(f.last_error) END,
+           CASE WHEN shows_errors THEN pulse_internal.error_line(f.last_error) END
       FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS l
    ORDER BY 1 DESC;
 END $$;
@@ -202,12 +229,13 @@ COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], boolean) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
     states text[], task text, queue text, key text,
-    error text, older_than interval, newer_than interval,
+    error text, error_line text, older_than interval, newer_than interval,
     before_id bigint, max_rows int)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
                  run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
                  worker_id bigint, created_at timestamptz, claimed_at timestamptz,
-                 finished_at timestamptz, progress float8, last_error text)
+                 finished_at timestamptz, progress float8, last_error text,
+                 last_error_line text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -225,20 +253,16 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   PERFORM pulse_internal.check_states(states);
-  IF error IS NOT NULL AND NOT pulse_internal.may_read_errors() THEN
-    RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.asking_role() USING
-      ERRCODE = 'insufficient_privilege',
-      HINT = 'The owner of pg_pulse lets it: pulse.grant_operator().';
-  END IF;
+  PERFORM pulse_internal.check_error_search(error, error_line);
   SELECT '{}'::bigint[] AS ids, NULL::bigint AS looked_to INTO live;
   ended := live;
   IF states IS NULL OR states && live_states THEN
     SELECT * INTO live FROM pulse_internal.live_page(
-      states, task, queue, key, error, before, after, below, max_rows, max_looked);
+      states, task, queue, key, error, error_line, before, after, below, max_rows, max_looked);
   END IF;
   IF states IS NULL OR NOT states <@ live_states THEN
     SELECT * INTO ended FROM pulse_internal.ended_page(
-      states, task, queue, key, error, before, after, below, max_rows, max_looked);
+      states, task, queue, key, error, error_line, before, after, below, max_rows, max_looked);
   END IF;
   -- The page ends at the first id that live_page() or ended_page() has not read.
   looked_to := greatest(live.looked_to, ended.looked_to);
@@ -254,29 +278,33 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.list_jobs_as_owner(
-    text[], text, text, text, text, interval, interval, bigint, int) IS
+    text[], text, text, text, text, text, interval, interval, bigint, int) IS
   'The body of pulse.list_jobs().';
 
 CREATE OR REPLACE FUNCTION pulse.list_jobs(
     states text[] = NULL, task text = NULL, queue text = NULL, key text = NULL,
-    error text = NULL, older_than interval = NULL, newer_than interval = NULL,
-    before_id bigint = NULL, max_rows int = 50)
+    error text = NULL, error_line text = NULL, older_than interval = NULL,
+    newer_than interval = NULL, before_id bigint = NULL, max_rows int = 50)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
                  run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
                  worker_id bigint, created_at timestamptz, claimed_at timestamptz,
-                 finished_at timestamptz, progress float8, last_error text)
+                 finished_at timestamptz, progress float8, last_error text,
+                 last_error_line text)
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE ROWS 50
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
-COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, interval, bigint,
-    int) IS
+COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, text, interval, interval,
+    bigint, int) IS
   'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, '
   'at most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
-  'case; older_than and newer_than: by the time of the add. The last id of a page is before_id of '
-  'the next page. A call reads 20,000 live and 20,000 ended jobs at most, for error 8 MB of the '
-  'errors of each kind: where the call stops at a bound, a last row has only an id, the before_id '
-  'with which to go on. last_error: of a long error the first and last 250 characters, NULL for a '
-  'role that may not read the tables. Raises PU004 for an unknown state and for max_rows or a '
-  'duration out of range, 42501 for error without the right to read the tables.';
+  'case; error_line: the line of the last error that tells most, as last_error_line has the line; '
+  'older_than and newer_than: by the time of the add. The last id of a page is before_id of the '
+  'next page. A call reads 20,000 live and 20,000 ended jobs at most, for error and error_line 8 '
+  'MB of the errors of each kind: where the call stops at a bound, a last row has only an id, the '
+  'before_id with which to go on. last_error: of a long error the first and last 250 characters. '
+  'last_error_line: the last line of the error that is neither blank nor indented, up to 200 '
+  'characters. Both are NULL for a role that may not read the tables. Raises PU004 for an unknown '
+  'state and for max_rows or a duration out of range, 42501 for error and error_line without the '
+  'right to read the tables.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.job_attempts_as_owner(job_id bigint, max_rows int)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
@@ -338,63 +366,3 @@ COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
   'worker was lost or at a limit, or was stopped: at most max_rows (1 to 1000), the newest first, '
   'among the last 5,000 attempts on record that ended within newer_than. Raises PU004 for '
   'max_rows out of range.';
-
-CREATE OR REPLACE VIEW pulse.queue_settings AS
-  SELECT q.queue_name, q.concurrency, q.total,
-         coalesce(own.is_paused, nullif(q.paused, false), shared.is_paused, false) AS paused,
-         q.updated_at, q.is_strict, q.on_dead, q.rate, q.per, q.burst
-    FROM pulse.queue AS q
-    LEFT JOIN pulse.queue_pause AS own ON own.queue_name = q.queue_name AND own.job_id = 0
-    LEFT JOIN pulse.queue_pause AS shared
-           ON shared.queue_name = pg_catalog.regexp_replace(q.queue_name, '[^/]*$', '*')
-          AND shared.job_id = 0
-  UNION ALL
-  SELECT p.queue_name, coalesce(s.concurrency, 1), s.total, true,
-         coalesce(s.updated_at, p.created_at), coalesce(s.is_strict, false),
-         coalesce(s.on_dead, 'continue'), s.rate, s.per, s.burst
-    FROM pulse.queue_pause AS p
-    LEFT JOIN pulse.queue AS s
-           ON s.queue_name = pg_catalog.regexp_replace(p.queue_name, '[^/]*$', '*') AND s.is_level
-   WHERE p.job_id = 0 AND p.is_paused
-     AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
-COMMENT ON VIEW pulse.queue_settings IS
-  'The stored settings of queues and levels of queues, and the settings that hold for queues '
-  'paused by name; queue_status tells the settings in force for each queue, at a higher cost.';
-COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level';
-COMMENT ON COLUMN pulse.queue_settings.concurrency IS
-  'How many jobs of exactly this name run at a time';
-COMMENT ON COLUMN pulse.queue_settings.total IS
-  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
-COMMENT ON COLUMN pulse.queue_settings.paused IS 'The queue or level is paused by its own name';
-COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
-COMMENT ON COLUMN pulse.queue_settings.is_strict IS
-  'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';
-COMMENT ON COLUMN pulse.queue_settings.on_dead IS
-  'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
-COMMENT ON COLUMN pulse.queue_settings.rate IS
-  'How many jobs of the level and of all queues within the level are claimed in each per; NULL: '
-  'no limit';
-COMMENT ON COLUMN pulse.queue_settings.per IS
-  'The time in which rate jobs are claimed; NULL: 1 s';
-COMMENT ON COLUMN pulse.queue_settings.burst IS
-  'How many of the jobs may be claimed at once after a pause; NULL: as many as rate';
-
-CREATE OR REPLACE VIEW pulse.task_settings AS
-  SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,
-         t.max_crashes, t.handler, t.expires_after, t.queue, t.updated_at
-    FROM pulse.task AS t;
-COMMENT ON VIEW pulse.task_settings IS
-  'The settings that set_task stored; NULL: the server''s, or none.';
-COMMENT ON COLUMN pulse.task_settings.identifier IS 'Name of the task';
-COMMENT ON COLUMN pulse.task_settings.max_attempts IS 'Attempts of a job in all';
-COMMENT ON COLUMN pulse.task_settings.timeout IS 'How long an attempt may take';
-COMMENT ON COLUMN pulse.task_settings.stall_timeout IS
-  'How long an attempt may be without a report of progress';
-COMMENT ON COLUMN pulse.task_settings.backoff IS 'How the delay before the next attempt grows';
-COMMENT ON COLUMN pulse.task_settings.keep_completed IS 'How long completed jobs are kept';
-COMMENT ON COLUMN pulse.task_settings.max_crashes IS 'Deaths of workers that quarantine a job';
-COMMENT ON COLUMN pulse.task_settings.handler IS 'Function of the database that runs the jobs';
-COMMENT ON COLUMN pulse.task_settings.expires_after IS
-  'A job that no claim took so long after the due time expires';
-COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
-COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';

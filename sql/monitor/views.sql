@@ -202,3 +202,63 @@ COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
 COMMENT ON COLUMN pulse.schedules.ahead IS
   'How far the last due time lies in the future, after the clock was set back; the schedule waits '
   'for the clock unless resume_schedule starts the schedule from now';
+
+CREATE OR REPLACE VIEW pulse.queue_settings AS
+  SELECT q.queue_name, q.concurrency, q.total,
+         coalesce(own.is_paused, nullif(q.paused, false), shared.is_paused, false) AS paused,
+         q.updated_at, q.is_strict, q.on_dead, q.rate, q.per, q.burst
+    FROM pulse.queue AS q
+    LEFT JOIN pulse.queue_pause AS own ON own.queue_name = q.queue_name AND own.job_id = 0
+    LEFT JOIN pulse.queue_pause AS shared
+           ON shared.queue_name = pg_catalog.regexp_replace(q.queue_name, '[^/]*$', '*')
+          AND shared.job_id = 0
+  UNION ALL
+  SELECT p.queue_name, coalesce(s.concurrency, 1), s.total, true,
+         coalesce(s.updated_at, p.created_at), coalesce(s.is_strict, false),
+         coalesce(s.on_dead, 'continue'), s.rate, s.per, s.burst
+    FROM pulse.queue_pause AS p
+    LEFT JOIN pulse.queue AS s
+           ON s.queue_name = pg_catalog.regexp_replace(p.queue_name, '[^/]*$', '*') AND s.is_level
+   WHERE p.job_id = 0 AND p.is_paused
+     AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
+COMMENT ON VIEW pulse.queue_settings IS
+  'The stored settings of queues and levels of queues, and the settings that hold for queues '
+  'paused by name; queue_status tells the settings in force for each queue, at a higher cost.';
+COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level';
+COMMENT ON COLUMN pulse.queue_settings.concurrency IS
+  'How many jobs of exactly this name run at a time';
+COMMENT ON COLUMN pulse.queue_settings.total IS
+  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
+COMMENT ON COLUMN pulse.queue_settings.paused IS 'The queue or level is paused by its own name';
+COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
+COMMENT ON COLUMN pulse.queue_settings.is_strict IS
+  'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';
+COMMENT ON COLUMN pulse.queue_settings.on_dead IS
+  'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
+COMMENT ON COLUMN pulse.queue_settings.rate IS
+  'How many jobs of the level and of all queues within the level are claimed in each per; NULL: '
+  'no limit';
+COMMENT ON COLUMN pulse.queue_settings.per IS
+  'The time in which rate jobs are claimed; NULL: 1 s';
+COMMENT ON COLUMN pulse.queue_settings.burst IS
+  'How many of the jobs may be claimed at once after a pause; NULL: as many as rate';
+
+CREATE OR REPLACE VIEW pulse.task_settings AS
+  SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,
+         t.max_crashes, t.handler, t.expires_after, t.queue, t.updated_at
+    FROM pulse.task AS t;
+COMMENT ON VIEW pulse.task_settings IS
+  'The settings that set_task stored; NULL: the server''s, or none.';
+COMMENT ON COLUMN pulse.task_settings.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.task_settings.max_attempts IS 'Attempts of a job in all';
+COMMENT ON COLUMN pulse.task_settings.timeout IS 'How long an attempt may take';
+COMMENT ON COLUMN pulse.task_settings.stall_timeout IS
+  'How long an attempt may be without a report of progress';
+COMMENT ON COLUMN pulse.task_settings.backoff IS 'How the delay before the next attempt grows';
+COMMENT ON COLUMN pulse.task_settings.keep_completed IS 'How long completed jobs are kept';
+COMMENT ON COLUMN pulse.task_settings.max_crashes IS 'Deaths of workers that quarantine a job';
+COMMENT ON COLUMN pulse.task_settings.handler IS 'Function of the database that runs the jobs';
+COMMENT ON COLUMN pulse.task_settings.expires_after IS
+  'A job that no claim took so long after the due time expires';
+COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
+COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';

@@ -116,8 +116,8 @@ COMMENT ON FUNCTION pulse_internal.action_states(text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
     action text, filter json, moment timestamptz, OUT ids bigint[], OUT states text[],
-    OUT task text, OUT queue text, OUT key text, OUT error text, OUT before timestamptz,
-    OUT after timestamptz)
+    OUT task text, OUT queue text, OUT key text, OUT error text, OUT error_line text,
+    OUT before timestamptz, OUT after timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   possible record;
@@ -126,7 +126,7 @@ DECLARE
 BEGIN
   SELECT * INTO possible FROM pulse_internal.action_states(action);
   PERFORM pulse_internal.check_keys('filter', filter,
-    '{ids,states,task,queue,key,error,older_than,newer_than}');
+    '{ids,states,task,queue,key,error,error_line,older_than,newer_than}');
   -- A condition of null is no condition, and the action would change every job.
   FOR what, kind IN SELECT c.key, json_typeof(c.value) FROM json_each(filter) AS c LOOP
     IF kind = 'null' OR kind <> 'string' AND what NOT IN ('ids', 'states') THEN
@@ -154,6 +154,8 @@ BEGIN
   key := filter ->> what;
   what := 'error';
   error := filter ->> what;
+  what := 'error_line';
+  error_line := filter ->> what;
   what := 'ids';
   ids := pulse_internal.json_texts(filter -> 'ids')::bigint[];
   what := 'older_than';
@@ -203,7 +205,7 @@ DECLARE
   c record;
 BEGIN
   SELECT * INTO c FROM pulse_internal.read_filter(action, filter, moment);
-  IF c.error IS NOT NULL AND c.ids IS NULL THEN
+  IF num_nonnulls(c.error, c.error_line) > 0 AND c.ids IS NULL THEN
     max_looked := least(max_looked, 20000);
     max_looked := least(max_looked, pulse_internal.texts_to_read(CASE WHEN is_live
       THEN ARRAY(SELECT octet_length(j.last_error) FROM pulse.job AS j
@@ -236,7 +238,7 @@ BEGIN
   SELECT ARRAY(SELECT l.id FROM looked AS l
                 WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
                         l.created_at, l.last_error, c.states, c.task, c.queue, c.key, c.error,
-                        c.before, c.after)
+                        c.error_line, c.before, c.after)
                 ORDER BY l.id LIMIT max_rows),
          CASE WHEN count(*) = max_looked THEN max(l.id) END
     INTO job_ids, looked_to FROM looked AS l;

@@ -20,9 +20,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'Returns how many jobs an operation would be about, and the first 20 jobs; changes nothing. The '
-  'function reads 110,000 ended jobs at most, or 80,000 live jobs; for error 20,000, with 8 MB of '
-  'errors: is_exact is false where there may be more, and jobs then counts only the jobs found. '
-  'action and filter: as for start_operation(). Raises PU004 and PU005 as start_operation() does.';
+  'function reads 110,000 ended jobs at most, or 80,000 live jobs; for error and error_line '
+  '20,000, with 8 MB of errors: is_exact is false where there may be more, and jobs then counts '
+  'only the jobs found. action and filter: as for start_operation(). Raises PU004 and PU005 as '
+  'start_operation() does.';
 
 -- Later steps run in other sessions, in which a time may read otherwise.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)
@@ -79,11 +80,12 @@ COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
   'Notes that an operator is about to change many jobs, and returns the operation; '
   'run_operation() makes the changes. action: retry (failed and quarantined jobs), cancel, '
   'reschedule or fail (waiting jobs). filter: conditions, and a job must meet all conditions: '
-  'states, task, queue, key, error (a part of the last error), ids, older_than and newer_than (by '
-  'the time of the add). {} means every job. arguments: reason of cancel, error of fail, run_at, '
-  'priority, attempts and max_attempts of reschedule. Jobs added later are left alone. actor: for '
-  'the record, the person or program behind the role, at most 128 characters. Raises PU004 for '
-  'anything else, PU005 for an id lost in a failover.';
+  'states, task, queue, key, error (a part of the last error), error_line (of the last error, as '
+  'list_failures() returns the line), ids, older_than and newer_than (by the time of the add). {} '
+  'means every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and '
+  'max_attempts of reschedule. Jobs added later are left alone. actor: for the record, the person '
+  'or program behind the role, at most 128 characters. Raises PU004 for anything else, PU005 for '
+  'an id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
   RETURNS pulse.operation

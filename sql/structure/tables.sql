@@ -156,7 +156,7 @@ CREATE TABLE pulse.finished_job (
 -- Pruning deletes the oldest jobs first; a task may have a retention of its own for completed jobs.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
   WHERE state = 'completed';
-CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at)
+CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at, id)
   WHERE state <> 'completed';
 
 CREATE TABLE pulse.attempt (

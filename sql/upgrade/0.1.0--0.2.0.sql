@@ -41,7 +41,7 @@ END $$;
 DROP INDEX pulse.finished_job_prune_idx;
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
   WHERE state = 'completed';
-CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at)
+CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at, id)
   WHERE state <> 'completed';
 ALTER TABLE pulse.finished_job
   SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);

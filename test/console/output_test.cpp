@@ -6,7 +6,6 @@
 #include "output/table.hpp"
 #include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
-#include "text/telling_line.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {
@@ -29,21 +28,6 @@ TEST(StateCount, SaysWhereItStopped) {
   EXPECT_EQ((StateCount{"due", 1000, true}).text(), "1,000+");
   EXPECT_EQ((StateCount{"due", 5'000'000, true}).text(), "1,000+");
   EXPECT_EQ((StateCount{"failed", 7, false}).text(), "7+");
-}
-
-TEST(TellingLine, IsTheMessageAndNoFrame) {
-  EXPECT_EQ(telling_line("Traceback (most recent call last):\n  File \"a.py\", line 3\n"
-                         "    raise ValueError(7)\nValueError: 7\n"),
-            "ValueError: 7");
-  EXPECT_EQ(telling_line("Error: no room\n    at run (a.js:3:1)\n    at main (a.js:9:1)"),
-            "Error: no room");
-  EXPECT_EQ(telling_line("java.io.IOException: cut\n\tat A.run(A.java:1)\n"
-                         "Caused by: java.net.SocketException: reset\n\tat B.read(B.java:2)\n"
-                         "\t... 4 more"),
-            "Caused by: java.net.SocketException: reset");
-  EXPECT_EQ(telling_line("one line"), "one line");
-  EXPECT_EQ(telling_line("  first\n  last \r\n\n"), "  last");
-  EXPECT_EQ(telling_line(""), "");
 }
 
 TEST(LaidOutJson, PutsEachMemberOnALine) {

@@ -129,6 +129,7 @@ subtest 'jobs' => sub {
         my @lists = grep { @{ $page->{$_} } } qw(explanation attempts);
         check_rows("job: $_", @{ $page->{$_} }) for @lists;
     }
+    prints('failures');
     is(scalar(grep { $_->{id} eq $added->{id} } @$jobs), 1, 'the job that was added is among them');
 };
 

@@ -128,7 +128,7 @@ subtest 'at the width of a phone' => sub {
 
 subtest 'jobs are changed after a question, on record, and back' => sub {
     $browser->go('/failed');
-    $browser->click('Retry all');
+    $browser->click('Retry all', '.bulk');
     my $asked = qr/Retry all 3 failed or quarantined jobs of postgres\?/;
     like($browser->wait_for($asked), $asked, 'how many, of what kind, and where');
     like($browser->text, qr/The first|Which.*$inks[0]/s, 'and which');

@@ -15,6 +15,7 @@ use Pulse::Workshop;
 my $node = start_server('main', settings => \%PATIENT);
 my $there = fill_workshop($node);
 my $painted = $there->{painted};
+my @inks = @{ $there->{inks} };
 my ($serve, $browser) = open_workshop($node);
 
 sign_in($browser, $serve, 'keeper');
@@ -98,6 +99,40 @@ subtest 'an error stands with the line that tells most' => sub {
         like($list, qr/PaperError: the sheet is torn/, "the last line of a traceback on $path");
         unlike($list, qr/Traceback|frame/, 'and not its head');
     }
+};
+
+subtest 'failed jobs stand by error, and by when' => sub {
+    my $two = value($node, q{SELECT array_agg(id ORDER BY id) FROM pulse.add_jobs(
+        ARRAY[ROW('press', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
+              ROW('fold', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec]) AS id});
+    my ($pressed, $folded) = $two =~ /(\d+)/g;
+    value($node, "SELECT pulse.permanently_fail_jobs('{$folded}', 'the bottle is empty, too')");
+    value($node, "SELECT pulse.permanently_fail_jobs('{$pressed}', 'the bottle is empty')");
+    $browser->go('/failed');
+    my $rows = sub {
+        my ($css) = @_;
+        return $browser->js("return [...document.querySelectorAll('$css tbody tr')]"
+              . '.map((row) => row.innerText.replace(/\s+/g, " ").trim())');
+    };
+    my $groups = $rows->('.failures');
+    like($groups->[0], qr/^the bottle is empty 4 ink press .* Retry all$/,
+        'the error with the last failure first: how many jobs of which tasks');
+    like($groups->[1], qr/^the bottle is empty, too 1 fold /, 'each error by itself');
+    is($browser->js('return document.querySelector(".jobs tbody td.first").innerText'),
+        $pressed, 'below, job by job, the last failure');
+    is(join(' ', map { /(\d+)/ } @{ $rows->('.jobs') }[ 0, 1 ]), "$pressed $folded",
+        'and then the one before');
+    $browser->click('the bottle is empty', '.failures');
+    $browser->wait_for_path(qr{^/failed\?line=the});
+    is_deeply([ sort map { /(\d+)/ } @{ $rows->('.jobs') } ], [ sort @inks, $pressed ],
+        'an error leads to its jobs, without those whose error has it in another');
+    is_deeply($rows->('.failures'), [], 'where no other error stands');
+    unlike($browser->text, qr/Cancel/, 'nothing offers to cancel what has ended');
+    $browser->go('/failed?task=ink');
+    $browser->click('Retry all', '.failures');
+    my $asked = qr/Retry\ all\ 3\ failed\ or\ quarantined\ jobs\ of\ postgres\ whose\ task\ is\ ink
+        \ and\ error\ is\ the\ bottle\ is\ empty\?/x;
+    like($browser->wait_for($asked), $asked, 'and is retried as a whole, within the filter');
 };
 
 subtest 'times are those of the browser, and the page says so' => sub {

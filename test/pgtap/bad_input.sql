@@ -79,7 +79,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(248);
+SELECT plan(250);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -190,6 +190,8 @@ SELECT throws_ok('SELECT pulse.' || c.call, 'PU004', c.what || ' must not be nul
                ('next_runs(''none'', NULL)', 'max_runs'), ('run_operation(1, NULL)', 'max_jobs'),
                ('delete_finished(ARRAY[1], max_jobs => NULL)', 'max_jobs'),
                ('list_jobs(max_rows => NULL)', 'max_rows'),
+               ('list_ended_jobs(max_rows => NULL)', 'max_rows'),
+               ('list_failures(max_rows => NULL)', 'max_rows'),
                ('list_flows(max_rows => NULL)', 'max_rows'),
                ('flow_jobs(1, max_rows => NULL)', 'max_rows'),
                ('stats(NULL)', 'max_rows')) AS c (call, what);

@@ -5,13 +5,14 @@ SELECT plan(75);
 SELECT expect_function('list_jobs',
   'states text[] DEFAULT NULL::text[], task text DEFAULT NULL::text, '
   'queue text DEFAULT NULL::text, key text DEFAULT NULL::text, error text DEFAULT NULL::text, '
-  'older_than interval DEFAULT NULL::interval, newer_than interval DEFAULT NULL::interval, '
-  'before_id bigint DEFAULT NULL::bigint, max_rows integer DEFAULT 50',
+  'error_line text DEFAULT NULL::text, older_than interval DEFAULT NULL::interval, '
+  'newer_than interval DEFAULT NULL::interval, before_id bigint DEFAULT NULL::bigint, '
+  'max_rows integer DEFAULT 50',
   'TABLE(id bigint, state text, identifier text, queue_name text, priority integer, '
   'run_at timestamp with time zone, attempts integer, max_attempts integer, crashes integer, '
   'job_key text, worker_id bigint, created_at timestamp with time zone, '
   'claimed_at timestamp with time zone, finished_at timestamp with time zone, '
-  'progress double precision, last_error text)',
+  'progress double precision, last_error text, last_error_line text)',
   'stable', 'invoker');
 SELECT expect_function('job_attempts', 'job_id bigint, max_rows integer DEFAULT 100',
   'TABLE(attempt integer, worker_id bigint, worker text, claimed_at timestamp with time zone, '

@@ -94,6 +94,8 @@ doctor                                |ob  |ok          |okN         |ok
 explain_task                          |ob  |ok          |ok          |ok
 flow_jobs                             |ob  |ok          |ok          |ok
 job_attempts                          |ob  |ok          |ok          |ok
+list_ended_jobs                       |ob  |okE ok      |okE ok      |ok
+list_failures                         |ob  |okE ok      |okE ok      |ok
 list_flows                            |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok
 overview                              |ob  |ok          |ok          |ok

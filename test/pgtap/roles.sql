@@ -57,8 +57,9 @@ INSERT INTO grid
      'pulse_internal.loss_cause '
      'pulse_internal.running_ids pulse_internal.setting_us '
      'pulse_internal.slots_of pulse_internal.us stats '
-     'doctor explain_job explain_task flow_jobs job_attempts list_flows list_jobs overview '
-     'queue_status rate_histogram rate_history rates read_job recoveries unserved', 'ob')
+     'doctor explain_job explain_task flow_jobs job_attempts list_ended_jobs list_failures '
+     'list_flows list_jobs overview queue_status rate_histogram rate_history '
+     'rates read_job recoveries unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES

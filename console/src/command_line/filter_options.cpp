@@ -46,6 +46,11 @@ void add_filter_options(CLI::App& command, JobFilter& filter) {
   command.add_option("-e,--error", filter.error, "Jobs whose last error contains this text")
       ->check(is_not_empty())
       ->option_text("TEXT");
+  command
+      .add_option("--error-line", filter.error_line,
+                  "Jobs whose last error is this line, as failures prints it")
+      ->check(is_not_empty())
+      ->option_text("LINE");
   command.add_option("--older", filter.older_than, "Jobs added at least so long ago")
       ->transform(is_duration());
   command.add_option("--newer", filter.newer_than, "Jobs added within so long")

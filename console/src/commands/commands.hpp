@@ -8,6 +8,7 @@ class CommandLine;
 void add_add(CommandLine& line);
 void add_changes(CommandLine& line);
 void add_doctor(CommandLine& line);
+void add_failures(CommandLine& line);
 void add_flows(CommandLine& line);
 void add_job(CommandLine& line);
 void add_jobs(CommandLine& line);

@@ -35,7 +35,8 @@ std::string longer(const std::string& interval, std::chrono::milliseconds more) 
 }  // namespace
 
 bool JobFilter::is_empty() const {
-  return states.empty() && !task && !queue && !key && !error && !older_than && !newer_than;
+  return states.empty() && !task && !queue && !key && !error && !error_line && !older_than &&
+         !newer_than;
 }
 
 std::string JobFilter::conditions() const {
@@ -47,6 +48,7 @@ std::string JobFilter::conditions() const {
   add("queue is ", queue);
   add("key is ", key);
   add("error contains ", error);
+  add("error is ", error_line);
   add("age is at least ", older_than ? std::optional(spelled(*older_than)) : std::nullopt);
   add("age is below ", newer_than ? std::optional(spelled(*newer_than)) : std::nullopt);
   return text;
@@ -60,7 +62,7 @@ JobFilter JobFilter::as_of(std::chrono::milliseconds ago) const {
 }
 
 Params JobFilter::params() const {
-  return {array_of(states), task, queue, key, error, older_than, newer_than};
+  return {array_of(states), task, queue, key, error, error_line, older_than, newer_than};
 }
 
 std::optional<std::string> interval_of(const std::string& duration) {
@@ -86,6 +88,7 @@ std::string filter_document(const JobFilter& filter,
   add("queue", filter.queue);
   add("key", filter.key);
   add("error", filter.error);
+  add("error_line", filter.error_line);
   add("older_than", filter.older_than);
   add("newer_than", filter.newer_than);
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

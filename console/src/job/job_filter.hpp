@@ -15,7 +15,8 @@ struct JobFilter {
   std::optional<std::string> task;
   std::optional<std::string> queue;
   std::optional<std::string> key;
-  std::optional<std::string> error;
+  std::optional<std::string> error;       // a part of it
+  std::optional<std::string> error_line;  // the line that tells most, whole
   std::optional<std::string> older_than;  // intervals
   std::optional<std::string> newer_than;
 
@@ -24,7 +25,7 @@ struct JobFilter {
   std::string conditions() const;
   // The same filter as of a moment so long ago: jobs added since do not meet the filter.
   JobFilter as_of(std::chrono::milliseconds ago) const;
-  // The first seven parameters of list_jobs() and of other functions that take a filter.
+  // The first eight parameters of list_jobs() and of other functions that take a filter.
   Params params() const;
 };
 

@@ -5,13 +5,18 @@
 namespace pulse::console {
 namespace {
 
+#define PULSE_FOUND                                                                               \
+  "SELECT id, state, identifier, queue_name, priority, attempts, max_attempts, crashes, job_key," \
+  " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error,"                \
+  " last_error_line,"                                                                             \
+  " finished_at IS NULL AND claimed_at IS NULL AND run_at > pulse.now() AS "                      \
+  "is_later, " PULSE_SHOWN_STATE("state", "run_at")
+#define PULSE_FILTER "$1::text[], $2, $3, $4, $5, $6, $7::interval, $8::interval"
+
 constexpr const char* kJobs =
-    "SELECT id, state, identifier, queue_name, priority, attempts, max_attempts, crashes, job_key,"
-    " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error,"
-    " finished_at IS NULL AND claimed_at IS NULL AND run_at > pulse.now() AS is_later, "
-    PULSE_SHOWN_STATE("state", "run_at")
-    " FROM pulse.list_jobs($1::text[], $2, $3, $4, $5, $6::interval, $7::interval, $8::bigint,"
-    " $9::int)";
+    PULSE_FOUND " FROM pulse.list_jobs(" PULSE_FILTER ", $9::bigint, $10::int)";
+constexpr const char* kEndedJobs = PULSE_FOUND " FROM pulse.list_ended_jobs(" PULSE_FILTER
+                                               ", $9::timestamptz, $10::bigint, $11::int)";
 
 }  // namespace
 
@@ -32,7 +37,8 @@ const Columns kFoundColumns{
     {"ended", "finished_at", Kind::time},
     {"", "worker_id", Kind::id},
     {"progress", "progress", Kind::part},
-    {"last error", "last_error", Kind::text, 60},
+    {"", "last_error"},
+    {"last error", "last_error_line", Kind::text, 60},
 };
 
 namespace {
@@ -58,10 +64,12 @@ FoundJobs find_jobs(Database& database, const JobSearch& search) {
   names.emplace_back("is_later");
   std::size_t count = 0;
   found.next = search.before;
+  found.next_end = search.before_end;
   for (int call = 0; call < kMaxCalls && count < limit; ++call) {
     Params params = search.filter.params();
+    if (search.is_by_end) params.push_back(found.next_end);
     params.insert(params.end(), {found.next, std::to_string(max_rows)});
-    const QueryResult rows = database.query(kJobs, params);
+    const QueryResult rows = database.query(search.is_by_end ? kEndedJobs : kJobs, params);
     found.next.reset();
     for (std::size_t i = 0; i < rows.size() && count < limit; ++i) {
       const bool is_job = !rows[i].is_null("state");
@@ -70,7 +78,9 @@ FoundJobs find_jobs(Database& database, const JobSearch& search) {
         for (const std::string& name : names) cells.push_back(rows[i].optional_text(name));
         ++count;
       }
-      if (!is_job || is_last_of_call || count == limit) found.next = rows[i].text("id");
+      if (is_job && !is_last_of_call && count < limit) continue;
+      found.next = rows[i].text("id");
+      found.next_end = rows[i].optional_text("finished_at");
     }
     if (!found.next) break;
   }

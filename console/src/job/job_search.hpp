@@ -1,4 +1,5 @@
-// Live and ended jobs that meet a filter, the newest first, page by page.
+// Jobs of a filter, page by page: live and ended jobs, the newest first, or jobs that ended without
+// success, the last end first.
 #pragma once
 
 #include "database/database.hpp"
@@ -14,12 +15,16 @@ struct JobSearch {
   JobFilter filter;
   Due due = Due::any;
   std::optional<std::string> before;  // only jobs with a lower id
+  bool is_by_end = false;             // ended jobs, by the times of their ends
+  // Of a search by ends: only jobs that ended earlier, or at this time with an id below `before`.
+  std::optional<std::string> before_end = std::nullopt;
   int limit = 50;
 };
 
 struct FoundJobs {
   QueryResult rows;
   std::optional<std::string> next;  // `before` of the next search
+  std::optional<std::string> next_end;
 
   // Whether the search stopped before the search had read all jobs.
   bool is_cut(const JobSearch& search) const {

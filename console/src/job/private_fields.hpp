@@ -8,9 +8,9 @@
 namespace pulse::console {
 
 // The fields that the producer, the worker or an operator wrote as they liked, and the token.
-inline constexpr std::array<const char*, 9> kPrivateFields{
+inline constexpr std::array<const char*, 10> kPrivateFields{
     "payload", "checkpoint", "result",        "last_error",  "parents",
-    "message", "token",      "cancel_reason", "traceparent",
+    "message", "token",      "cancel_reason", "traceparent", "last_error_line",
 };
 
 inline bool is_private(std::string_view field) {

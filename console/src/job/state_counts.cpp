@@ -31,7 +31,7 @@ constexpr const char* kCountFiltered =
     " ELSE 'due' END AS name, count(l.state) AS jobs,"
     " bool_or(l.state IS NULL) OR count(*) >= 1000 AS is_cut"
     " FROM unnest($1::text[]) AS s (state), LATERAL pulse.list_jobs(ARRAY[s.state], $2, $3, $4, $5,"
-    " $6::interval, $7::interval, NULL, 1000) AS l GROUP BY 1";
+    " $6, $7::interval, $8::interval, NULL, 1000) AS l GROUP BY 1";
 
 constexpr std::array<const char*, 9> kStateNames{"due",         "scheduled", "parked",
                                                  "running",     "completed", "failed",

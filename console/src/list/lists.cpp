@@ -265,6 +265,23 @@ const List& recovery_list() {
   return kList;
 }
 
+const List& failure_list() {
+  static const List kList{
+      "SELECT error_line, jobs, is_exact, to_json(tasks) AS tasks, first_end, last_end"
+      " FROM pulse.list_failures(coalesce($1::text[], '{failed,quarantined}'), $2, $3, $4, $5,"
+      " $7::interval, $8::interval, 1000) WHERE $6::text IS NULL OR error_line = $6"
+      " LIMIT $9::int",
+      {
+          {"error", "error_line", Kind::text, 80},
+          {"jobs", "jobs", Kind::count},
+          {"", "is_exact", Kind::boolean},
+          {"tasks", "tasks", Kind::names},
+          {"first", "first_end", Kind::time},
+          {"last", "last_end", Kind::time},
+      }};
+  return kList;
+}
+
 const List& finding_list() {
   static const List kList{"SELECT severity, finding, detail, what_to_do FROM pulse.doctor()",
                           {{"severity", "severity", Kind::state},

@@ -22,6 +22,7 @@ const List& flow_list();       // $1: below this id, $2: how many
 const List& operation_list();  // $1: below this id, $2: how many
 const List& running_list();
 const List& recovery_list();  // $1: how many
+const List& failure_list();   // $1 to $8: the conditions of a JobFilter, $9: how many
 const List& finding_list();
 
 }  // namespace pulse::console

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::array<const char*, 8> kStates{"ready",  "parked",      "running",   "completed",
                                              "failed", "quarantined", "cancelled", "expired"};
-constexpr std::array<const char*, 6> kTexts{"task", "queue", "key", "error", "older", "newer"};
+constexpr std::array<const char*, 7> kTexts{"task", "queue", "key",  "error",
+                                            "line", "older", "newer"};
 
 std::optional<std::string> given(const Form& query, const char* name) {
   const std::string& text = query.get(name);
@@ -26,8 +27,8 @@ std::optional<std::string> duration(const Form& query, const char* name) {
   if (!text) return std::nullopt;
   auto interval = interval_of(*text);
   if (!interval) {
-    throw Failed({422, "No duration", "'" + *text + "' is no duration", "",
-                  "Durations are such as 30s, 10min, 2h or 3d."});
+    refuse(http_status::kUnprocessableContent, "'" + *text + "' is no duration",
+           "Durations are such as 30s, 10min, 2h or 3d.");
   }
   return interval;
 }
@@ -37,24 +38,36 @@ bool has_state(const Form& query, std::string_view state) {
   return std::find(states.begin(), states.end(), state) != states.end();
 }
 
-// Whether an action changes jobs of each state that is asked for.
-bool may_change_all(std::string_view action, const Form& query) {
+bool may_change(std::string_view action, const std::string& state) {
   constexpr std::array kWaiting{"ready", "parked"};
   constexpr std::array kEnded{"failed", "quarantined", "cancelled", "expired"};
+  const auto is_one_of = [&](const auto& known) {
+    return std::find(known.begin(), known.end(), state) != known.end();
+  };
+  if (action == "retry") return is_one_of(kEnded);
+  return is_one_of(kWaiting) || (action == "cancel" && state == "running");
+}
+
+// Whether an action changes jobs of each state that is asked for.
+bool may_change_all(std::string_view action, const Form& query) {
   const auto states = query.all("state");
-  return std::all_of(states.begin(), states.end(), [&](const std::string& state) {
-    const auto is_one_of = [&](const auto& known) {
-      return std::find(known.begin(), known.end(), state) != known.end();
-    };
-    if (action == "retry") return is_one_of(kEnded);
-    return is_one_of(kWaiting) || (action == "cancel" && state == "running");
-  });
+  return std::all_of(states.begin(), states.end(),
+                     [&](const std::string& state) { return may_change(action, state); });
+}
+
+// Whether the list may have a job that the action changes.
+bool may_change_some(std::string_view action, const Form& query) {
+  const auto states = query.all("state");
+  return states.empty() || std::any_of(states.begin(), states.end(), [&](const std::string& state) {
+           return may_change(action, state);
+         });
 }
 
 // What may be done with the jobs that are chosen, or with all that meet the filter. The form says
 // which of both: a request with neither changes nothing.
 Markup bulk_actions(const Form& query) {
-  const auto chosen = [](const char* action, const char* name) {
+  const auto chosen = [&](const char* action, const char* name) -> Markup {
+    if (!may_change_some(action, query)) return {};
     return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
                    name);
   };
@@ -108,6 +121,7 @@ JobFilter filter_of(const Form& query) {
   filter.queue = given(query, "queue");
   filter.key = given(query, "key");
   filter.error = given(query, "error");
+  filter.error_line = given(query, "line");
   filter.older_than = duration(query, "older");
   filter.newer_than = duration(query, "newer");
   return filter;
@@ -155,7 +169,7 @@ Markup state_tabs(const Request& request, const JobFilter& filter) {
 }
 
 void refuse_hidden_errors(const Request& request, const JobFilter& filter) {
-  if (filter.error && !request.access.sees_payloads()) {
+  if ((filter.error || filter.error_line) && !request.access.sees_payloads()) {
     refuse(http_status::kForbidden, "errors are for clients with a token",
            "Sign in, or filter by something else.");
   }
@@ -181,6 +195,7 @@ Markup filter_form(const Form& query, bool with_errors, const Path& path) {
   Markup texts{field("Task", "task", query.get("task")),
                field("Queue", "queue", query.get("queue")), field("Key", "key", query.get("key"))};
   if (with_errors) texts += field("Error contains", "error", query.get("error"));
+  if (!query.get("line").empty()) texts += field("Error is", "line", query.get("line"));
   texts += field("Older than", "older", query.get("older"), "2h, 3d");
   texts += field("Newer than", "newer", query.get("newer"), "10min, 1d");
   return element(

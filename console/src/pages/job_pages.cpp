@@ -1,4 +1,4 @@
-// Jobs that meet a filter, and everything about one of them.
+// Everything about one job.
 #include <algorithm>
 #include <array>
 #include <regex>
@@ -6,89 +6,14 @@
 #include "html/moment.hpp"
 #include "html/timeline.hpp"
 #include "job/job_page.hpp"
-#include "job/job_search.hpp"
 #include "job/private_fields.hpp"
-#include "pages/job_filter_form.hpp"
-#include "pages/list_page.hpp"
+#include "pages/frame.hpp"
 #include "pages/pages.hpp"
-#include "serve/problem.hpp"
 #include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
-#include "text/telling_line.hpp"
 
 namespace pulse::console {
 namespace {
-
-TableLook jobs_look(const Request& request) {
-  TableLook look;
-  look.links = {{"id", "/jobs", nullptr, "id"},
-                {"identifier", "/jobs", "task", "identifier"},
-                {"queue_name", "/jobs", "queue", "queue_name"}};
-  look.hidden = {"max_attempts", "crashes", "priority"};
-  if (!request.access.sees_payloads()) {
-    look.hidden.insert(look.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
-  }
-  look.css = "table jobs";
-  look.check = "id";
-  look.empty = "No job meets this filter.";
-  look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
-    if (column.field == "attempts") return {job.text("attempts"), " of ", job.text("max_attempts")};
-    // Jobs that are due later are shown as scheduled, so the others of this state wait for a
-    // worker.
-    if (column.field == "shown_state" && job.text("shown_state") == "ready") return state("due");
-    if (column.field != "last_error" || job.is_null("last_error")) return {};
-    return element("span", {{"title", job.text("last_error")}},
-                   telling_line(job.text("last_error")));
-  };
-  return look;
-}
-
-Due due_of(const Form& query) {
-  const std::string& due = query.get("due");
-  return due == "now" ? Due::now : due == "later" ? Due::later : Due::any;
-}
-
-struct JobList {
-  const char* title;
-  Path path;
-  bool has_tabs;
-};
-constexpr JobList kAllJobs{"Jobs", "/jobs", true};
-constexpr JobList kFailedJobs{"Failed jobs", "/failed", false};
-
-// `query`: the filter of the list; that of the address may be a part of it.
-Response jobs_page(const Request& request, const Form& query, const JobList& kind) {
-  JobSearch search{filter_of(query), due_of(query), request.query.find("before")};
-  refuse_hidden_errors(request, search.filter);
-  const Spelling spelling = spelling_of(request);
-  const FoundJobs found = find_jobs(request.database(), search);
-  Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling,
-                           request.access.is_operator);
-  if (request.access.is_operator && !found.rows.empty()) list = bulk_form(query, list);
-  if (found.is_cut(search)) {
-    list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
-  }
-  const Url here = with_filter(Url(kind.path), request.query);
-  Markup more;
-  if (search.before) more += button(here, "Newest");
-  if (found.next) more += button(here.with("before", *found.next), "Older");
-  if (!more.empty()) list += element("p", "more", more);
-  const Markup tabs = kind.has_tabs ? state_tabs(request, search.filter) : Markup();
-  return shown_page(
-      request, {kind.title,
-                kind.path.text().data(),
-                {page_heading(kind.title), tabs,
-                 filter_section(request.query, request.access.sees_payloads(), kind.path), list}});
-}
-
-Response all_jobs(const Request& request) { return jobs_page(request, request.query, kAllJobs); }
-
-Response failed_jobs(const Request& request) {
-  Form query = request.query;
-  query.add("state", "failed");
-  query.add("state", "quarantined");
-  return jobs_page(request, query, kFailedJobs);
-}
 
 Markup facts(const QueryResult::Row& job, const Request& request, const Spelling& spelling) {
   constexpr std::array kShownElsewhere{
@@ -285,8 +210,6 @@ Response job_page(const Request& request) {
 }  // namespace
 
 void add_job_pages(Router& router) {
-  router.add("GET", "/jobs", Need::look, all_jobs);
-  router.add("GET", "/failed", Need::look, failed_jobs);
   router.add("GET", "/jobs/{id}", Need::look, job_page);
   router.add_stream(
       "/live/jobs/{id}", Need::look, std::chrono::seconds(1), [](const Request& request) {

@@ -83,6 +83,7 @@ Markup body_row(const Columns& columns, const QueryResult::Row& row, const Table
     cells += element("td", {{"class", css}, {"data-title", column.title}}, content);
   }
   if (!look.actions.empty() && with_actions) cells += row_actions(row, look);
+  if (look.behind && with_actions) cells += element("td", "behind", look.behind(row));
   return element("tr", "", cells);
 }
 
@@ -121,7 +122,7 @@ Markup html_table(const Columns& columns, const QueryResult& rows, const TableLo
         element("th", {{"scope", "col"}, {"class", stands_right(column.kind) ? "number" : ""}},
                 column.title);
   }
-  if (!look.actions.empty() && with_actions) titles += element("th", "");
+  if ((!look.actions.empty() || look.behind) && with_actions) titles += element("th", "");
   Markup body;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     body += body_row(shown, rows[i], look, spelling, with_actions);

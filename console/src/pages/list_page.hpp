@@ -39,6 +39,8 @@ struct TableLook {
   // Draws a value; empty markup leaves the plain value.
   std::function<Markup(const Column& column, const QueryResult::Row& row)> cell = nullptr;
   const char* css = "table";
+  // Drawn behind each row, for operators.
+  std::function<Markup(const QueryResult::Row& row)> behind = nullptr;
 };
 
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,

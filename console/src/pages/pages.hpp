@@ -11,6 +11,7 @@ void add_pages(Router& router);
 void add_assets(Router& router);
 void add_overview_page(Router& router);
 void add_job_pages(Router& router);
+void add_job_list_pages(Router& router);
 void add_operation_pages(Router& router);
 void add_queue_pages(Router& router);
 void add_list_pages(Router& router);

@@ -138,7 +138,7 @@ Pane jobs(const char* title, const char* sql, std::vector<Action> actions) {
            {"crashes", "crashes", Kind::number},
            {"due", "run_at", Kind::time},
            {"ended", "finished_at", Kind::time},
-           {"last error", "last_error", Kind::text, 60}},
+           {"last error", "last_error_line", Kind::text, 60}},
           "id",
           "job",
           "id",

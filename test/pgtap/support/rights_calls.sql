@@ -98,6 +98,7 @@ INSERT INTO call VALUES
   ('flow_jobs', 'pulse.flow_jobs({ended})'), ('list_flows', 'pulse.list_flows()'),
   ('note_operation', 'pulse.note_operation(''pause'', json_build_object(''queue'', {queue}))'),
   ('job_attempts', 'pulse.job_attempts({ended})'), ('list_jobs', 'pulse.list_jobs()'),
+  ('list_ended_jobs', 'pulse.list_ended_jobs()'), ('list_failures', 'pulse.list_failures()'),
   ('recoveries', 'pulse.recoveries()'), ('doctor', 'pulse.doctor()'),
   ('overview', 'pulse.overview()'), ('stats', 'pulse.stats()'),
   ('rate_histogram', 'pulse.rate_histogram()'), ('rate_history', 'pulse.rate_history()'),

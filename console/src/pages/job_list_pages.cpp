@@ -1,0 +1,143 @@
+// Jobs that meet a filter: all of them, and those that failed, grouped by their errors.
+#include "job/job_search.hpp"
+#include "job/private_fields.hpp"
+#include "pages/job_filter_form.hpp"
+#include "pages/list_page.hpp"
+#include "pages/pages.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+TableLook jobs_look(const Request& request) {
+  TableLook look;
+  look.links = {{"id", "/jobs", nullptr, "id"},
+                {"identifier", "/jobs", "task", "identifier"},
+                {"queue_name", "/jobs", "queue", "queue_name"}};
+  look.hidden = {"max_attempts", "crashes", "priority"};
+  if (!request.access.sees_payloads()) {
+    look.hidden.insert(look.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
+  }
+  look.css = "table jobs";
+  look.check = "id";
+  look.empty = "No job meets this filter.";
+  look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
+    if (column.field == "attempts") return {job.text("attempts"), " of ", job.text("max_attempts")};
+    // Jobs that are due later are shown as scheduled, so the others of this state wait for a
+    // worker.
+    if (column.field == "shown_state" && job.text("shown_state") == "ready") return state("due");
+    if (column.field != "last_error_line" || job.is_null("last_error_line")) return {};
+    return element("span", {{"title", job.text("last_error")}}, job.text("last_error_line"));
+  };
+  return look;
+}
+
+Due due_of(const Form& query) {
+  const std::string& due = query.get("due");
+  return due == "now" ? Due::now : due == "later" ? Due::later : Due::any;
+}
+
+// The first page, the newest jobs or ends, and the next one.
+Markup page_links(const Url& here, const JobSearch& search, const FoundJobs& found) {
+  Markup links;
+  if (search.before) links += button(here, "Newest");
+  if (found.next) {
+    links += button(here.with("before", *found.next).with("ended", found.next_end.value_or("")),
+                    "Older");
+  }
+  return links.empty() ? links : element("p", "more", links);
+}
+
+// `query`: the filter of the list; that of the address may be a part of it.
+Markup job_list(const Request& request, const Form& query, JobSearch search, const Url& here) {
+  search.before = request.query.find("before");
+  const FoundJobs found = find_jobs(request.database(), search);
+  Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling_of(request),
+                           request.access.is_operator);
+  if (request.access.is_operator && !found.rows.empty()) list = bulk_form(query, list);
+  if (found.is_cut(search)) {
+    list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
+  }
+  return {list, page_links(with_filter(here, request.query), search, found)};
+}
+
+Response all_jobs(const Request& request) {
+  const JobSearch search{filter_of(request.query), due_of(request.query)};
+  refuse_hidden_errors(request, search.filter);
+  return shown_page(request, {"Jobs",
+                              "/jobs",
+                              {page_heading("Jobs"), state_tabs(request, search.filter),
+                               filter_section(request.query, request.access.sees_payloads()),
+                               job_list(request, request.query, search, Url("/jobs"))}});
+}
+
+constexpr int kMaxGroups = 20;
+
+// What may be done with the jobs of an error: `query` is the filter of the page.
+TableLook failures_look(const Form& query) {
+  TableLook look;
+  look.css = "table failures";
+  look.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
+    const std::string& line = group.text("error_line");
+    if (column.field == "error_line" && line.empty()) return element("i", "", "no error");
+    if (column.field == "error_line") {
+      return link(with_filter(Url("/failed"), query).with("line", line), line);
+    }
+    if (column.field != "jobs" || group.text("is_exact") == "t") return {};
+    return spell_count(group.text("jobs")) + "+";
+  };
+  look.behind = [query](const QueryResult::Row& group) -> Markup {
+    const std::string& line = group.text("error_line");
+    if (line.empty()) return {};
+    Url url = Url("/operations/new").with("action", "retry").with("all", "1").with("line", line);
+    for (const char* state : {"failed", "quarantined"}) url = url.with("state", state);
+    return button(with_filter(url, query), "Retry all", "small button");
+  };
+  return look;
+}
+
+// Empty for a reader who sees no errors.
+Markup failure_groups(const Request& request, const JobFilter& filter) {
+  if (!request.access.sees_payloads() || filter.error_line || request.query.find("before")) {
+    return {};
+  }
+  Params params = filter.params();
+  params.push_back(std::to_string(kMaxGroups));
+  const QueryResult rows = request.database().query(failure_list().sql, params);
+  if (rows.empty()) return {};
+  Markup groups = html_table(failure_list().columns, rows, failures_look(request.query),
+                             spelling_of(request), request.access.is_operator);
+  if (rows[0].text("is_exact") == "f") {
+    groups += element("p", "hint",
+                      "Of the last failures; a plus means that more jobs may have "
+                      "failed so before.");
+  }
+  return section("By error", groups);
+}
+
+Response failed_jobs(const Request& request) {
+  Form query = request.query;
+  query.add("state", "failed");
+  query.add("state", "quarantined");
+  JobSearch search{filter_of(query)};
+  search.is_by_end = true;
+  search.before_end = request.query.find("ended");
+  refuse_hidden_errors(request, search.filter);
+  const Markup groups = failure_groups(request, search.filter);
+  const Markup list = job_list(request, query, search, Url("/failed"));
+  return shown_page(
+      request, {"Failed jobs",
+                "/failed",
+                {page_heading("Failed jobs", {}, "The last failure first."),
+                 filter_section(request.query, request.access.sees_payloads(), "/failed"), groups,
+                 groups.empty() ? list : section("Job by job", list)}});
+}
+
+}  // namespace
+
+void add_job_list_pages(Router& router) {
+  router.add("GET", "/jobs", Need::look, all_jobs);
+  router.add("GET", "/failed", Need::look, failed_jobs);
+}
+
+}  // namespace pulse::console
