@@ -308,7 +308,7 @@ DECLARE
   new_parents bigint[];
   parents bigint[];
 BEGIN
-  LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.job, pulse.dependency, pulse.flow_job IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.require_own(ARRAY[add_dependency_as_owner.job_id]);
   new_parents := pulse_internal.parents_of_call(after);
   SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency_as_owner.job_id FOR UPDATE;
@@ -332,6 +332,12 @@ BEGIN
   SELECT array_agg(p) INTO parents FROM known AS k CROSS JOIN unnest(k.parents) AS p;
   PERFORM pulse_internal.store_parents(
     waiting.id, pulse_internal.in_order(new_parents || parents));
+  -- The picture of the job's flow keeps them once the job has started.
+  UPDATE pulse.flow_job AS m
+     SET parents = (m.parents || ARRAY(
+           SELECT p FROM unnest(new_parents) AS p
+            WHERE p <> ALL (coalesce(m.parents, '{}'))))[: 100]
+   WHERE m.job_id = waiting.id AND cardinality(new_parents) > 0;
   UPDATE pulse.job AS j
      SET state = 'parked', starts_when = coalesce(j.starts_when, 'completed'),
          waits_on = greatest(j.waits_on, new_parents[cardinality(new_parents)])

@@ -1,6 +1,6 @@
 -- sql/monitor/list.sql: jobs and attempts page by page, for roles that look.
 \ir support/setup.psql
-SELECT plan(75);
+SELECT plan(76);
 
 SELECT expect_function('list_jobs',
   'states text[] DEFAULT NULL::text[], task text DEFAULT NULL::text, '
@@ -180,6 +180,14 @@ SELECT is((SELECT count(*) FROM pulse.dependency WHERE child_id = :book), 0::big
   'a job that has started waits for none');
 SELECT answers(format('SELECT f.key, f.state, f.parents FROM pulse.flow_jobs(%s) AS f OFFSET 1',
   :flow), ROW('book', 'completed', ARRAY[:page]::bigint[]), 'its flow still knows its parent');
+SELECT max(f.flow_id) AS flow, min(f.id) AS first, max(f.id) AS last FROM pulse.add_flow('[
+  {"identifier": "cover"}, {"identifier": "print"}, {"identifier": "sell"}]') AS f \gset
+SELECT pulse.add_dependency(:last, ARRAY[:first, :first + 1]) \g /dev/null
+SELECT pulse.add_dependency(:last, ARRAY[:first]) \g /dev/null
+SELECT pulse.complete_jobs(ARRAY[:first, :first + 1]) \g /dev/null
+SELECT pulse.complete_jobs(ARRAY[:last]) \g /dev/null
+SELECT answers(format('SELECT f.state, f.parents FROM pulse.flow_jobs(%s) AS f OFFSET 2', :flow),
+  ROW('completed', ARRAY[:first, :first + 1]::bigint[]), 'those that add_dependency added, too');
 
 SELECT * FROM finish();
 ROLLBACK;
