@@ -5,7 +5,7 @@ namespace pulse::console {
 
 enum class ExitStatus {
   done = 0,
-  refused = 1,  // the server refused, an answer was no, or doctor found something
+  refused = 1,  // the server refused, an answer was no, or doctor warned
   usage = 64,
   no_database = 69,    // unreachable, or without the extension
   output_lost = 74,    // standard output took no more

@@ -40,7 +40,7 @@ ExitStatus examine(Console& console) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  line.add("doctor", "What is wrong, and what to do; ends with 1 if anything is", examine);
+  line.add("doctor", "What is wrong, and what to do; ends with 1 if more than notices", examine);
 }
 
 }  // namespace pulse::console
