@@ -69,28 +69,32 @@ int find_key(Kind* kind, uint64 key) {
   return -1;
 }
 
-// Takes the first free counter from the place of its key on; -1: none is free.
-int take_free(Kind* kind, uint64 key, int database, const text* name, int64 period) {
+// The first free place from the place of the key on; -1: none is free. Requires Kind::lock.
+int free_place(const Kind* kind, uint64 key, int64 period) {
   for (uint64 i = 0; i < kNames; i++) {
     auto at = static_cast<int>((key + i) % kNames);
-    if (pg_atomic_read_u64(&kind->keys[at]) != 0 && !is_unused(kind, at, period)) continue;
-    give(&kind->counters[at], key, database, name);
-    pg_atomic_write_u64(&kind->counted_in[at], static_cast<uint64>(period));
-    pg_atomic_write_u64(&kind->keys[at], key);
-    return at;
+    auto taken = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&kind->keys[at]));
+    if (taken == 0 || is_unused(kind, at, period)) return at;
   }
-  pg_atomic_write_u64(&kind->full_in, static_cast<uint64>(period));
   return -1;
 }
 
+// Takes a place for the name, under Kind::lock, and then gives the place's counter to the name. A
+// commit of another session that counts in between counts the name with further names.
 int take_place(Kind* kind, uint64 key, const text* name) {
   int64 period = present_period();
   if (pg_atomic_read_u64(&kind->full_in) == static_cast<uint64>(period)) return -1;
   int database = slot_of_database(this_database());
   SpinLockAcquire(&kind->lock);
-  int place = find_key(kind, key);
-  if (place < 0) place = take_free(kind, key, database, name, period);
+  int known = find_key(kind, key);
+  int place = known >= 0 ? known : free_place(kind, key, period);
+  if (known < 0 && place >= 0) {
+    pg_atomic_write_u64(&kind->counted_in[place], static_cast<uint64>(period));
+    pg_atomic_write_u64(&kind->keys[place], key);
+  }
   SpinLockRelease(&kind->lock);
+  if (place < 0) pg_atomic_write_u64(&kind->full_in, static_cast<uint64>(period));
+  if (known < 0 && place >= 0) give(&kind->counters[place], key, database, name);
   return place;
 }
 
