@@ -34,23 +34,23 @@ void publish_claim(int bit, TimestampTz from) {
   if (!slots) return;
   TransactionId xid = GetCurrentTransactionId();
   Slot* slot = slot_of_xid(xid);
-  SpinLockAcquire(&slot->lock);
+  lock_spin(&slot->lock);
   if (slot->xid != xid) {
     slot->xid = xid;
     slot->claim_in_progress = {0, from};
   }
   slot->claim_in_progress.bits |= UINT64CONST(1) << bit;
   slot->claim_in_progress.from = Max(slot->claim_in_progress.from, from);
-  SpinLockRelease(&slot->lock);
+  unlock_spin(&slot->lock);
 }
 
 ClaimInProgress claim_of_transaction(TransactionId xid) {
   ClaimInProgress claim_in_progress = {0, 0};
   if (!slots) return claim_in_progress;
   Slot* slot = slot_of_xid(xid);
-  SpinLockAcquire(&slot->lock);
+  lock_spin(&slot->lock);
   if (slot->xid == xid) claim_in_progress = slot->claim_in_progress;
-  SpinLockRelease(&slot->lock);
+  unlock_spin(&slot->lock);
   return claim_in_progress;
 }
 
@@ -61,9 +61,9 @@ void withdraw_claims() {
     // either keeps the id or gets the id of another backend.
     TransactionId xid = slot->xid;
     if (!TransactionIdIsCurrentTransactionId(xid)) continue;
-    SpinLockAcquire(&slot->lock);
+    lock_spin(&slot->lock);
     if (slot->xid == xid) slot->xid = InvalidTransactionId;
-    SpinLockRelease(&slot->lock);
+    unlock_spin(&slot->lock);
   }
 }
 

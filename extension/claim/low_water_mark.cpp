@@ -95,9 +95,9 @@ void create_low_water_marks(int databases) {
 void reset_low_water_marks(int database) {
   for (int bit = 0; buckets && bit < kTaskBits; bit++) {
     MarkBucket* bucket = mark_bucket(database, bit);
-    SpinLockAcquire(&bucket->lock);
+    lock_spin(&bucket->lock);
     bucket->used = 0;
-    SpinLockRelease(&bucket->lock);
+    unlock_spin(&bucket->lock);
   }
 }
 
@@ -106,9 +106,9 @@ MarkBucket* mark_bucket(int database, int bit) {
 }
 
 uint64 mark_generation(MarkBucket* bucket) {
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   uint64 generation = bucket->generation;
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
   return generation;
 }
 
@@ -121,10 +121,10 @@ uint64 mark_task(const text* identifier) {
 int marked_priorities(const MarkView& view, int16* priorities) {
   if (!view.bucket) return 0;
   int count = 0;
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   for (int i = 0; i < view.bucket->used; i++)
     if (view.bucket->mark[i].task == view.task) priorities[count++] = view.bucket->mark[i].priority;
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
   if (count > 1) qsort(priorities, count, sizeof(int16), compare_priorities);
   return count;
 }
@@ -133,7 +133,7 @@ FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
   FoundMark found = found_from(nullptr);
   if (!view.bucket) return found;
   TimestampTz now = wall_now();
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
   // A time far ahead comes from a clock that was turned back since.
@@ -145,22 +145,22 @@ FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
     mark->checked = kFront;
     mark->expires = now + kMinExpiryUs;
   }
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
   if (view.own_run_at <= found.key.run_at) found.key = {view.own_run_at, PG_INT64_MIN};
   if (!precedes(found.checked, found.key)) found.checked = kFront;
   return found;
 }
 
 FoundMark current_mark(const MarkView& view, int16 priority) {
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   FoundMark found = found_from(mark_in_bucket(view, priority));
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
   return found;
 }
 
 Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
   TimestampTz now = wall_now();
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   OrderKey from = mark ? mark->key : kFront;
   OrderKey limit = to;
@@ -170,37 +170,37 @@ Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
     mark->expires = now + kMinExpiryUs;
   }
   if (is_done && precedes(from, to)) mark->key = to;
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
   return {is_done, from};
 }
 
 void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   remember_lowering(view.bucket, key.run_at);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark && precedes(key, mark->key)) mark->key = key;
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
 }
 
 TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started) {
   TimestampTz now = wall_now();
   TimestampTz expires = expiry_after(view, now, check_started);
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
     mark->is_checked = false;
     mark->checked = checked;
     mark->expires = expires;
   }
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
   return expires;
 }
 
 void forget_mark(const MarkView& view, int16 priority) {
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   if (LowWaterMark* mark = mark_in_bucket(view, priority))
     *mark = view.bucket->mark[--view.bucket->used];
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
 }
 
 void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz expires,
@@ -209,7 +209,7 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
   if (is_new) expires = Max(expiry_after(view, now, walk_started), now + kMinExpiryUs);
-  SpinLockAcquire(&view.bucket->lock);
+  lock_spin(&view.bucket->lock);
   if (limit_to_recent(view.bucket, view.generation, &key)) {
     LowWaterMark* mark = mark_in_bucket(view, priority);
     if (!mark) mark = new_mark(view, priority);
@@ -220,17 +220,17 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
     else if (is_further)
       mark->key = key;
   }
-  SpinLockRelease(&view.bucket->lock);
+  unlock_spin(&view.bucket->lock);
 }
 
 namespace {
 
 void lower_marks_of(MarkBucket* bucket, TimestampTz run_at) {
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   remember_lowering(bucket, run_at);
   for (int i = 0; i < bucket->used; i++)
     if (run_at <= bucket->mark[i].key.run_at) bucket->mark[i].key = {run_at, PG_INT64_MIN};
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
 }
 
 }  // namespace

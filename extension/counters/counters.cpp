@@ -52,13 +52,13 @@ CounterId further_names(CounterKind kind) {
 }
 
 void give(Counter* counter, uint64 key, int database, const text* name) {
-  SpinLockAcquire(&counter->lock);
+  lock_spin(&counter->lock);
   counter->key = key;
   counter->database = database;
   counter->length = Min(static_cast<int>(VARSIZE_ANY_EXHDR(name)), kMaxNameBytes);
   memcpy(counter->name, VARDATA_ANY(name), counter->length);
   for (PeriodCounts& counts : counter->counts) counts.period = 0;
-  SpinLockRelease(&counter->lock);
+  unlock_spin(&counter->lock);
 }
 
 int find_key(Kind* kind, uint64 key) {
@@ -85,14 +85,14 @@ int take_place(Kind* kind, uint64 key, const text* name) {
   int64 period = present_period();
   if (pg_atomic_read_u64(&kind->full_in) == static_cast<uint64>(period)) return -1;
   int database = slot_of_database(this_database());
-  SpinLockAcquire(&kind->lock);
+  lock_spin(&kind->lock);
   int known = find_key(kind, key);
   int place = known >= 0 ? known : free_place(kind, key, period);
   if (known < 0 && place >= 0) {
     pg_atomic_write_u64(&kind->counted_in[place], static_cast<uint64>(period));
     pg_atomic_write_u64(&kind->keys[place], key);
   }
-  SpinLockRelease(&kind->lock);
+  unlock_spin(&kind->lock);
   if (place < 0) pg_atomic_write_u64(&kind->full_in, static_cast<uint64>(period));
   if (known < 0 && place >= 0) give(&kind->counters[place], key, database, name);
   return place;
@@ -108,14 +108,14 @@ PeriodCounts* counts_in(Counter* counter, int64 period) {
 // False when another name has the counter.
 bool try_count(Counter* counter, uint64 key, AttemptEvent event, int bucket, int64 period,
                uint32 times) {
-  SpinLockAcquire(&counter->lock);
+  lock_spin(&counter->lock);
   bool is_same = counter->key == key;
   if (is_same) {
     PeriodCounts* counts = counts_in(counter, period);
     counts->events[event] += times;
     (event == kStarted ? counts->waits : counts->runs)[bucket] += times;
   }
-  SpinLockRelease(&counter->lock);
+  unlock_spin(&counter->lock);
   return is_same;
 }
 
@@ -126,13 +126,13 @@ void note_use(pg_atomic_uint64* counted_in, int64 period) {
 
 void free_counter(Kind* kind, int place, int database) {
   Counter* counter = &kind->counters[place];
-  SpinLockAcquire(&counter->lock);
+  lock_spin(&counter->lock);
   if (counter->database == database) {
     if (place < kNames) pg_atomic_write_u64(&kind->keys[place], 0);
     counter->key = 0;
     for (PeriodCounts& counts : counter->counts) counts.period = 0;
   }
-  SpinLockRelease(&counter->lock);
+  unlock_spin(&counter->lock);
 }
 
 }  // namespace
@@ -196,10 +196,10 @@ void read_counters(void* context, UseCounts use) {
     for (int place = 0; place < kPlaces; place++) {
       Counter* counter = &all->kinds[kind].counters[place];
       CHECK_FOR_INTERRUPTS();
-      SpinLockAcquire(&counter->lock);
+      lock_spin(&counter->lock);
       bool is_ours = counter->database == database;
       if (is_ours) *copy = *counter;
-      SpinLockRelease(&counter->lock);
+      unlock_spin(&counter->lock);
       for (int i = 0; is_ours && i < kPeriods; i++)
         if (copy->counts[i].period != 0)
           use(context, static_cast<CounterKind>(kind), copy->name, copy->length, copy->counts[i]);

@@ -187,7 +187,7 @@ bool join_ring(const Levels& levels, int slot) {
   const Level& level = levels.level[levels.fair];
   uint64 identity = queue_identity(level.name);
   TimestampTz now = GetCurrentTimestamp();
-  SpinLockAcquire(&rings->lock);
+  lock_spin(&rings->lock);
   FairRing* ring = ring_for(rings, identity, now);
   if (ring && ring->level != identity) {
     ring->level = identity;
@@ -202,7 +202,7 @@ bool join_ring(const Levels& levels, int slot) {
     ring->used_at = now;
     join_as_member(ring, levels, levels.fair, slot);
   }
-  SpinLockRelease(&rings->lock);
+  unlock_spin(&rings->lock);
   if (ring) announce_unless_blocked(rings, ring);
   return ring;
 }
@@ -212,11 +212,11 @@ bool join_known_ring(const Levels& levels, int slot) {
   for (int i = 0; rings && i < levels.count; i++) {
     uint64 identity = queue_identity(levels.level[i].name);
     FairRing* joined = nullptr;
-    SpinLockAcquire(&rings->lock);
+    lock_spin(&rings->lock);
     for (FairRing& ring : rings->ring)
       if (ring.level == identity) joined = &ring;
     if (joined) join_as_member(joined, levels, i, slot);
-    SpinLockRelease(&rings->lock);
+    unlock_spin(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
     if (joined) return pg_atomic_read_u32(&joined->blocked_group) == 0;
   }
@@ -234,9 +234,9 @@ bool is_ring_blocked(const Level& level) {
 
 void dissolve_ring(FairRing* ring) {
   FairRings* rings = rings_here();
-  SpinLockAcquire(&rings->lock);
+  lock_spin(&rings->lock);
   ring->level = 0;
-  SpinLockRelease(&rings->lock);
+  unlock_spin(&rings->lock);
   pg_atomic_uint64* marks = this_database()->marks;
   for (int i = 0; i < kQueueWords; i++)
     pg_atomic_fetch_or_u64(&marks[i], pg_atomic_exchange_u64(&ring->waits[i], 0));
@@ -387,13 +387,13 @@ TransactionId next_look_at_open_jobs() {
   int64 interval_us = int64{settings.sweep_interval_ms} * 1000;
   TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
   TransactionId before = InvalidTransactionId;
-  SpinLockAcquire(&rings->lock);
+  lock_spin(&rings->lock);
   if (now - rings->looked_at >= interval_us || rings->looked_at > now) {
     if (rings->looked_at > 0) before = rings->looked_before;
     rings->looked_at = now;
     rings->looked_before = next;
   }
-  SpinLockRelease(&rings->lock);
+  unlock_spin(&rings->lock);
   return before;
 }
 

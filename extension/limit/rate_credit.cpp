@@ -23,9 +23,9 @@ template <typename Use>
 void with_credit(uint64 level, Use use) {
   RateCredit* credit = place_of(this_database(), level);
   if (!credit) return;
-  SpinLockAcquire(&credit->lock);
+  lock_spin(&credit->lock);
   if (credit->level == level) use(credit);
-  SpinLockRelease(&credit->lock);
+  unlock_spin(&credit->lock);
 }
 
 }  // namespace
@@ -33,9 +33,9 @@ void with_credit(uint64 level, Use use) {
 int64 note_credit(uint64 level, int64 tokens) {
   RateCredit* credit = place_of(this_database(), level);
   if (tokens == 0 || !credit) return 0;
-  SpinLockAcquire(&credit->lock);
+  lock_spin(&credit->lock);
   bool is_used = credit->level != 0 && credit->level != level && credit->tokens > 0;
-  SpinLockRelease(&credit->lock);
+  unlock_spin(&credit->lock);
   if (is_used) return 0;  // another level would lose the tokens in this entry
   for (NotedCredit& free : noted) {
     if (free.level != 0) continue;
@@ -83,9 +83,9 @@ void void_credits(uint64 level) {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kRateCredits; i++) {
     RateCredit* credit = &database->rate_credits[i];
-    SpinLockAcquire(&credit->lock);
+    lock_spin(&credit->lock);
     credit->level = 0;
-    SpinLockRelease(&credit->lock);
+    unlock_spin(&credit->lock);
   }
   forget_credit();
 }
@@ -94,10 +94,10 @@ void publish_credit() {
   for (NotedCredit& own : noted) {
     RateCredit* credit = own.level ? place_of(this_database_if_known(), own.level) : nullptr;
     if (!credit) continue;
-    SpinLockAcquire(&credit->lock);
+    lock_spin(&credit->lock);
     credit->level = own.level;
     credit->tokens = own.tokens;
-    SpinLockRelease(&credit->lock);
+    unlock_spin(&credit->lock);
   }
   forget_credit();
 }

@@ -64,9 +64,9 @@ void find_ended_sessions() {
 void note_ended(const EndedSession& end) {
   if (!buckets) return;
   EndBucket* bucket = bucket_of(end.attachment);
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   bucket->end[bucket->noted++ % kEndsPerBucket] = end;
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
 }
 
 // Finds the note of an end. False when no note says that the client ended the session.
@@ -75,13 +75,13 @@ bool find_end(uint64 attachment, EndedSession* end) {
   if (!buckets) return false;
   EndBucket* bucket = bucket_of(attachment);
   bool found = false;
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   for (const EndedSession& noted : bucket->end) {
     if (noted.database != MyDatabaseId || noted.attachment != attachment) continue;
     *end = noted;
     found = true;
   }
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
   return found;
 }
 

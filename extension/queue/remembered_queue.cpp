@@ -79,18 +79,18 @@ void create_remembered_queues(int databases) {
 void reset_remembered_queues(int database) {
   for (int i = 0; buckets && i < kParkedBuckets; i++) {
     Bucket* bucket = &buckets[database * kParkedBuckets + i];
-    SpinLockAcquire(&bucket->lock);
+    lock_spin(&bucket->lock);
     memset(bucket->queue, 0, sizeof(bucket->queue));
-    SpinLockRelease(&bucket->lock);
+    unlock_spin(&bucket->lock);
   }
 }
 
 uint64 remembered_generation(int slot) {
   Bucket* bucket = bucket_of_slot(slot);
   if (!bucket) return 0;
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   uint64 generation = bucket->generation;
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
   return generation;
 }
 
@@ -99,10 +99,10 @@ bool recall_queue(Datum name, int slot, RememberedQueue* found) {
   if (!bucket) return false;
   uint64 queue = queue_identity(name);
   found->queue = 0;
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   for (const RememberedQueue& known : bucket->queue)
     if (known.queue == queue) *found = known;
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
   if (found->queue == 0 || is_too_old(*found, wall_now()) || !has_committed(found->writer))
     return false;
   const FirstParked& own = made_parked();
@@ -121,10 +121,10 @@ void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started
   TimestampTz now = wall_now();
   if (started)
     queue.expires = now + Min(Max((now - started) * kPassShare, kMinExpiryUs), kMaxExpiryUs);
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   bool is_current = bucket->generation == generation;
   if (is_current) *place_for(bucket, queue.queue) = queue;
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
   if (!is_current) forget_queue(name, slot);
 }
 
@@ -132,10 +132,10 @@ void forget_queue(Datum name, int slot) {
   Bucket* bucket = bucket_of_slot(slot);
   if (!bucket) return;
   uint64 queue = queue_identity(name);
-  SpinLockAcquire(&bucket->lock);
+  lock_spin(&bucket->lock);
   for (RememberedQueue& known : bucket->queue)
     if (known.queue == queue) known = {};
-  SpinLockRelease(&bucket->lock);
+  unlock_spin(&bucket->lock);
 }
 
 void lower_fronts_to(const FirstParked& parked) {
@@ -144,10 +144,10 @@ void lower_fronts_to(const FirstParked& parked) {
   for (uint64 bits = parked.bits; bits; bits &= bits - 1) {
     int at = __builtin_ctzll(bits);
     Bucket* bucket = parked_bucket_at(database, at);
-    SpinLockAcquire(&bucket->lock);
+    lock_spin(&bucket->lock);
     bucket->generation++;
     for (RememberedQueue& known : bucket->queue) lower_front(&known, parked.at[at]);
-    SpinLockRelease(&bucket->lock);
+    unlock_spin(&bucket->lock);
   }
 }
 

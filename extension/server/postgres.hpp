@@ -82,3 +82,6 @@ extern "C" {
   PG_FUNCTION_INFO_V1(name);                       \
   }                                                \
   Datum name([[maybe_unused]] FunctionCallInfo fcinfo)
+
+// Last, so that the macros of a build with assertions watch every file.
+#include "server/spinlock.hpp"

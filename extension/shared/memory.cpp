@@ -65,9 +65,9 @@ void reset_database(DatabaseState* database) {
     for (pg_atomic_uint64& word : group.waits) init_all(0, &word);
   }
   for (RateCredit& credit : database->rate_credits) {
-    SpinLockAcquire(&credit.lock);
+    lock_spin(&credit.lock);
     credit.level = 0;
-    SpinLockRelease(&credit.lock);
+    unlock_spin(&credit.lock);
   }
 }
 

@@ -52,7 +52,7 @@ bool has_terms(WakeGroup* slot, uint64 wake_group, uint64 tasks) {
 WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 tasks) {
   if (joined && has_terms(joined, wake_group, tasks)) return joined;
   leave_wake_group();
-  SpinLockAcquire(&database->wake_group_lock);
+  lock_spin(&database->wake_group_lock);
   for (WakeGroup& slot : database->wake_groups) {
     bool is_free = pg_atomic_read_u32(&slot.users) == 0;
     if (is_free && !joined) joined = &slot;
@@ -65,7 +65,7 @@ WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 ta
     pg_atomic_write_u64(&joined->tasks, tasks);
     pg_atomic_fetch_add_u32(&joined->users, 1);
   }
-  SpinLockRelease(&database->wake_group_lock);
+  unlock_spin(&database->wake_group_lock);
   return joined;
 }
 

@@ -22,6 +22,9 @@ sub check_extension {
                   . 'extension/server/compat.hpp has header_of() and catalogue_field()')
               if /\b(?:DatumGetHeapTupleHeader|PG_GETARG_HEAPTUPLEHEADER|heap_getattr)\b/
               && $place !~ m{^extension/server/compat\.hpp:};
+            found($place, "'$&' takes a spinlock unseen; extension/server/spinlock.hpp has "
+                  . 'lock_spin() and unlock_spin()')
+              if /\bSpinLock(?:Acquire|Release)\b/ && $place !~ m{^extension/server/spinlock\.hpp:};
             found($place, "'$&' in the server; use palloc, ereport and plain structs") if /$banned/;
         },
         grep { m{^extension/} } cpp_files());
