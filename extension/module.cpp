@@ -61,7 +61,7 @@ void register_shared_memory() {
   previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = pulse_shmem_startup;
-  on_slot_taken_over = [](int database) {
+  on_entry_taken_over = [](int database) {
     reset_low_water_marks(database);
     reset_remembered_queues(database);
     reset_fair_rings(database);

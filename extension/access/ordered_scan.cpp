@@ -43,7 +43,7 @@ bool first_due_from(OrderedScan* scan, const JobOrder& from) {
 }
 
 bool next_due_in_order(OrderedScan* scan) {
-  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
+  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->row)) {
     CHECK_FOR_INTERRUPTS();
     if (!read_ordered_row(scan)) continue;
     if (is_row_due(scan)) return true;
@@ -61,12 +61,12 @@ void leave_in_order(OrderedScan* scan) {
 
 void end_ordered_scan(OrderedScan* scan) {
   index_endscan(scan->scan);
-  ExecDropSingleTupleTableSlot(scan->slot);
+  ExecDropSingleTupleTableSlot(scan->row);
 }
 
 void begin_ordered_scan(OrderedScan* scan) {
   scan->next_due = 0;
-  scan->slot = table_slot_create(scan->relation, nullptr);
+  scan->row = table_slot_create(scan->relation, nullptr);
   scan->scan =
       begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kBoundKeys);
 }
@@ -110,8 +110,8 @@ void rescan_up_to(OrderedScan* scan, int16 last) {
 }
 
 bool read_ordered_row(OrderedScan* scan) {
-  if (DatumGetObjectId(value_of(scan->slot, kJobState)) != scan->state) return false;
-  static_cast<JobOrder&>(*scan) = order_of(scan->slot);
+  if (DatumGetObjectId(value_of(scan->row, kJobState)) != scan->state) return false;
+  static_cast<JobOrder&>(*scan) = order_of(scan->row);
   return true;
 }
 

@@ -28,7 +28,7 @@ struct OrderedScan : JobOrder {
   Oid state;            // rows in another state are skipped
 
   ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps the address of the array
-  TupleTableSlot* slot;      // the current row
+  TupleTableSlot* row;       // the current row
 
   // the earliest run_at of the skipped rows that are not due; 0: none
   TimestampTz next_due;

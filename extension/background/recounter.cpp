@@ -54,13 +54,13 @@ bool is_wanted_by_others(Relation job) {
 // False when the recounter gave up.
 bool recount_rows(Relation job, Snapshot snapshot) {
   LastDepth last[kDepthKinds] = {};
-  TupleTableSlot* slot = table_slot_create(job, nullptr);
+  TupleTableSlot* tuple = table_slot_create(job, nullptr);
   TableScanDesc scan = table_beginscan_strat(job, snapshot, 0, nullptr, true, false);
   bool is_counted = true;
-  for (int64 rows = 1; is_counted && table_scan_getnextslot(scan, ForwardScanDirection, slot);
+  for (int64 rows = 1; is_counted && table_scan_getnextslot(scan, ForwardScanDirection, tuple);
        rows++) {
     CHECK_FOR_INTERRUPTS();
-    DepthRow row = depth_row(slot);
+    DepthRow row = depth_row(tuple);
     DepthState state = depth_state(row.state);
     add_recounted(kTaskDepth, depth_named(kTaskDepth, row.identifier, &last[kTaskDepth]), state,
                   row.run_at);
@@ -70,7 +70,7 @@ bool recount_rows(Relation job, Snapshot snapshot) {
     is_counted = rows % kRowsBetweenChecks != 0 || !is_wanted_by_others(job);
   }
   table_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  ExecDropSingleTupleTableSlot(tuple);
   return is_counted;
 }
 

@@ -89,7 +89,7 @@ bool consider(Claim* claim, TaskCursor* cursor) {
   if (fit != Fit::kGood) return false;
   publish_walk(cursor);
   note_claimed(cursor->bit);
-  return take_row(claim, cursor, cursor->scan.slot->tts_tid);
+  return take_row(claim, cursor, cursor->scan.row->tts_tid);
 }
 
 bool serves(const ClaimingWorker& worker, Datum identifier) {
@@ -111,7 +111,7 @@ bool may_place(void* placing, TupleTableSlot* row) {
 // Another transaction has locked the job meanwhile, so the job's queue and levels get the place
 // back.
 void lose_place(const PlacedJob& job) {
-  forget_queue(job.queue_name, job.slot);
+  forget_queue(job.queue_name, job.bucket);
   note_place_freed(place_in_queue(DatumGetTextPP(job.queue_name)));
 }
 
@@ -138,7 +138,7 @@ void open_placed(Claim* claim) {
     if (!open_job(&claim->table, job.tid))
       lose_place(job);
     else if (job.was_met)
-      return_mark(job.slot);
+      return_mark(job.bucket);
   }
 }
 
@@ -228,7 +228,7 @@ void publish_prepared() {
 // claim.
 void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
-  claim->marks = database ? mark_bucket(slot_of_database(database), 0) : nullptr;
+  claim->marks = database ? mark_bucket(entry_number(database), 0) : nullptr;
   for (int bit = 0; claim->marks && bit < kTaskBits; bit++)
     if ((claim->worker.task_bits >> bit) & 1)
       claim->mark_generation[bit] = mark_generation(claim->marks + bit);
@@ -313,7 +313,7 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
 }
 
 Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
-  TupleTableSlot* row = cursor->scan.slot;
+  TupleTableSlot* row = cursor->scan.row;
   if (is_locked_by_other(row, &claim->blocking_xid) || has_forbidden_flag(claim, row))
     return Fit::kNot;
   if (is_poison_suspect(claim, cursor)) return Fit::kIsolated;

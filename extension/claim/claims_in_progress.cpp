@@ -6,64 +6,64 @@ namespace pulse {
 namespace {
 
 // `lock` guards both other fields.
-struct Slot {
+struct Entry {
   slock_t lock;
   TransactionId xid;
   ClaimInProgress claim_in_progress;
 };
 
-constexpr int kSlots = 1024;
-Slot* slots = nullptr;
+constexpr int kEntries = 1024;
+Entry* entries = nullptr;
 
-Slot* slot_of_xid(TransactionId xid) { return &slots[xid % kSlots]; }
+Entry* entry_of_xid(TransactionId xid) { return &entries[xid % kEntries]; }
 
 }  // namespace
 
-Size claims_in_progress_size() { return kSlots * sizeof(Slot); }
+Size claims_in_progress_size() { return kEntries * sizeof(Entry); }
 
 void create_claims_in_progress() {
-  slots = static_cast<Slot*>(shared_area("pg_pulse claims in progress", claims_in_progress_size(),
-                                         [](void* area, Size size) {
-                                           memset(area, 0, size);
-                                           for (int i = 0; i < kSlots; i++)
-                                             SpinLockInit(&static_cast<Slot*>(area)[i].lock);
-                                         }));
+  entries = static_cast<Entry*>(shared_area("pg_pulse claims in progress",
+                                            claims_in_progress_size(), [](void* area, Size size) {
+                                              memset(area, 0, size);
+                                              for (int i = 0; i < kEntries; i++)
+                                                SpinLockInit(&static_cast<Entry*>(area)[i].lock);
+                                            }));
 }
 
 void publish_claim(int bit, TimestampTz from) {
-  if (!slots) return;
+  if (!entries) return;
   TransactionId xid = GetCurrentTransactionId();
-  Slot* slot = slot_of_xid(xid);
-  lock_spin(&slot->lock);
-  if (slot->xid != xid) {
-    slot->xid = xid;
-    slot->claim_in_progress = {0, from};
+  Entry* entry = entry_of_xid(xid);
+  lock_spin(&entry->lock);
+  if (entry->xid != xid) {
+    entry->xid = xid;
+    entry->claim_in_progress = {0, from};
   }
-  slot->claim_in_progress.bits |= UINT64CONST(1) << bit;
-  slot->claim_in_progress.from = Max(slot->claim_in_progress.from, from);
-  unlock_spin(&slot->lock);
+  entry->claim_in_progress.bits |= UINT64CONST(1) << bit;
+  entry->claim_in_progress.from = Max(entry->claim_in_progress.from, from);
+  unlock_spin(&entry->lock);
 }
 
 ClaimInProgress claim_of_transaction(TransactionId xid) {
   ClaimInProgress claim_in_progress = {0, 0};
-  if (!slots) return claim_in_progress;
-  Slot* slot = slot_of_xid(xid);
-  lock_spin(&slot->lock);
-  if (slot->xid == xid) claim_in_progress = slot->claim_in_progress;
-  unlock_spin(&slot->lock);
+  if (!entries) return claim_in_progress;
+  Entry* entry = entry_of_xid(xid);
+  lock_spin(&entry->lock);
+  if (entry->xid == xid) claim_in_progress = entry->claim_in_progress;
+  unlock_spin(&entry->lock);
   return claim_in_progress;
 }
 
 void withdraw_claims() {
-  for (int i = 0; slots && i < kSlots; i++) {
-    Slot* slot = &slots[i];
+  for (int i = 0; entries && i < kEntries; i++) {
+    Entry* entry = &entries[i];
     // Read without the lock: only this backend writes an id of its own transaction, so the entry
     // either keeps the id or gets the id of another backend.
-    TransactionId xid = slot->xid;
+    TransactionId xid = entry->xid;
     if (!TransactionIdIsCurrentTransactionId(xid)) continue;
-    lock_spin(&slot->lock);
-    if (slot->xid == xid) slot->xid = InvalidTransactionId;
-    unlock_spin(&slot->lock);
+    lock_spin(&entry->lock);
+    if (entry->xid == xid) entry->xid = InvalidTransactionId;
+    unlock_spin(&entry->lock);
   }
 }
 

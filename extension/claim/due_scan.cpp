@@ -177,7 +177,7 @@ bool next_visible_row(DueScan* scan) {
       if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
       if (end_check(scan)) continue;
     }
-    if (index_fetch_heap(scan->scan, scan->slot)) return true;
+    if (index_fetch_heap(scan->scan, scan->row)) return true;
     pass_entry(scan);
   }
 }
@@ -187,8 +187,8 @@ bool next_visible_row(DueScan* scan) {
 // Whether no claim took the job in time. The next sweep ends the job, so no claim considers the job
 // again.
 bool is_expired(const DueScan* scan) {
-  return has_start_by(scan->slot) &&
-         DatumGetTimestampTz(value_of(scan->slot, kJobStartBy)) < scan->now;
+  return has_start_by(scan->row) &&
+         DatumGetTimestampTz(value_of(scan->row, kJobStartBy)) < scan->now;
 }
 
 // A released job keeps its order key. So the walk may have passed a dead entry of an earlier

@@ -36,7 +36,7 @@ bool is_with(TupleTableSlot* row, int64 worker_id, Oid state) {
 
 // Reserves the worker for a poison suspect, if the suspect has waited too long for an idle worker.
 void reserve_if_overdue(Claim* claim, TaskCursor* cursor) {
-  TupleTableSlot* row = cursor->scan.slot;
+  TupleTableSlot* row = cursor->scan.row;
   int64 threshold_us = settings.sweep_threshold_ms * INT64CONST(1000);
   if (claim->stamp.now - cursor->scan.run_at <= threshold_us) return;
   if (!slot_attisnull(row, kJobWorkerId) &&
@@ -55,7 +55,7 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
   claim->closed = true;
   if (claim->start_jobs == 0 || !is_idle(claim->worker.worker_id, claim->table)) return;
   TaskCursor cursor = {};
-  cursor.scan.slot = row;
+  cursor.scan.row = row;
   cursor.identifier = value_of(row, kJobIdentifier);
   cursor.bit = task_bit(DatumGetTextPP(cursor.identifier));
   note_claimed(cursor.bit);
@@ -88,7 +88,7 @@ bool must_wait_isolated(const RowValue& job, int64 worker_id) {
 }  // namespace
 
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor) {
-  int crashes = int2_of(cursor->scan.slot, kJobCrashes);
+  int crashes = int2_of(cursor->scan.row, kJobCrashes);
   // Most jobs have no crash, and need no settings.
   return crashes > 0 && is_suspect(crashes, settings_of(claim, cursor).max_crashes);
 }
@@ -101,7 +101,7 @@ void consider_poison_suspect(Claim* claim, TaskCursor* cursor) {
     return;
   }
   note_claimed(cursor->bit);
-  if (!take_row(claim, cursor, cursor->scan.slot->tts_tid)) return;
+  if (!take_row(claim, cursor, cursor->scan.row->tts_tid)) return;
   set_isolated_job(claim->worker.worker_id, cursor->scan.id);
   claim->closed = true;
 }

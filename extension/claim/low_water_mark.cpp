@@ -30,14 +30,14 @@ LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
 // marks are used. Requires the lock of the bucket.
 LowWaterMark* new_mark(const MarkView& view, int16 priority) {
   MarkBucket* bucket = view.bucket;
-  LowWaterMark* slot = bucket->mark;
+  LowWaterMark* entry = bucket->mark;
   if (bucket->used < kMarksPerBit)
-    slot += bucket->used++;
+    entry += bucket->used++;
   else
     for (LowWaterMark& mark : bucket->mark)
-      if (mark.expires < slot->expires) slot = &mark;
-  *slot = {view.task, kFront, kFront, 0, priority, false};
-  return slot;
+      if (mark.expires < entry->expires) entry = &mark;
+  *entry = {view.task, kFront, kFront, 0, priority, false};
+  return entry;
 }
 
 FoundMark found_from(const LowWaterMark* mark) {
@@ -240,7 +240,7 @@ void lower_marks_to(const EarliestRunAt& earliest) {
   if (!buckets || !database) return;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((earliest.bits >> bit) & 1)
-      lower_marks_of(mark_bucket(slot_of_database(database), bit), earliest.at[bit]);
+      lower_marks_of(mark_bucket(entry_number(database), bit), earliest.at[bit]);
 }
 
 }  // namespace pulse

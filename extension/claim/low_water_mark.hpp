@@ -72,10 +72,10 @@ struct MarkView {
 Size low_water_marks_size(int databases);
 void create_low_water_marks(int databases);
 
-// Clears the low-water marks of a database slot that another database takes over.
+// Clears the low-water marks of a database entry that another database takes over.
 void reset_low_water_marks(int database);
 
-// The bucket of a task bit, for the database in this database slot; NULL when this server keeps no
+// The bucket of a task bit, for the database in this database entry; NULL when this server keeps no
 // marks.
 MarkBucket* mark_bucket(int database, int bit);
 

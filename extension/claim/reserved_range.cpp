@@ -34,7 +34,7 @@ bool read_rows(Claim* claim, TaskCursor* cursor, Rows* rows) {
   publish_walk(cursor);
   begin_range(scan);
   do {
-    rows->tid[rows->count] = scan->slot->tts_tid;
+    rows->tid[rows->count] = scan->row->tts_tid;
     rows->key[rows->count++] = {scan->run_at, scan->id};
     // If this transaction is undone, waiters must claim these jobs.
     note_claimed(cursor->bit);
@@ -92,14 +92,14 @@ bool is_with_other_claim(Claim* claim, TaskCursor* cursor) {
   }
   return ((claim->claim_in_progress.bits >> cursor->bit) & 1) &&
          cursor->scan.run_at >= claim->claim_in_progress.from &&
-         was_claimed_by(claim, cursor->scan.slot, claim->blocking_xid);
+         was_claimed_by(claim, cursor->scan.row, claim->blocking_xid);
 }
 
 }  // namespace
 
 bool skip_claimed(Claim* claim, TaskCursor* cursor) {
   if (catch_up(&cursor->scan, &cursor->due)) return true;
-  if (!is_locked_by_other(cursor->scan.slot, &claim->blocking_xid)) return false;
+  if (!is_locked_by_other(cursor->scan.row, &claim->blocking_xid)) return false;
   if (!is_with_other_claim(claim, cursor)) {
     // A transaction that only locks or edits a job sends no wake-up at its end.
     claim->is_job_held = true;

@@ -48,7 +48,7 @@ bool is_unused(const Kind* kind, int place, int64 period) {
 }
 
 CounterId further_names(CounterKind kind) {
-  return {0, static_cast<uint16>(kNames + slot_of_database(this_database())), kind};
+  return {0, static_cast<uint16>(kNames + entry_number(this_database())), kind};
 }
 
 void give(Counter* counter, uint64 key, int database, const text* name) {
@@ -84,7 +84,7 @@ int free_place(const Kind* kind, uint64 key, int64 period) {
 int take_place(Kind* kind, uint64 key, const text* name) {
   int64 period = present_period();
   if (pg_atomic_read_u64(&kind->full_in) == static_cast<uint64>(period)) return -1;
-  int database = slot_of_database(this_database());
+  int database = entry_number(this_database());
   lock_spin(&kind->lock);
   int known = find_key(kind, key);
   int place = known >= 0 ? known : free_place(kind, key, period);
@@ -184,13 +184,13 @@ void count_events(const CounterId& id, AttemptEvent event, int bucket, int64 per
   if (try_count(&kind->counters[id.place], id.key, event, bucket, period, times)) {
     if (id.place < kNames) note_use(&kind->counted_in[id.place], period);
   } else if (DatabaseState* database = this_database_if_known()) {
-    int place = kNames + slot_of_database(database);
+    int place = kNames + entry_number(database);
     (void)try_count(&kind->counters[place], 0, event, bucket, period, times);
   }
 }
 
 void read_counters(void* context, UseCounts use) {
-  int database = slot_of_database(this_database());
+  int database = entry_number(this_database());
   auto* copy = static_cast<Counter*>(palloc(sizeof(Counter)));
   for (int kind = 0; kind < kCounterKinds; kind++)
     for (int place = 0; place < kPlaces; place++) {
@@ -208,15 +208,13 @@ void read_counters(void* context, UseCounts use) {
 }
 
 int64 added_minute() {
-  return static_cast<int64>(
-      pg_atomic_read_u64(&all->added_minute[slot_of_database(this_database())]));
+  return static_cast<int64>(pg_atomic_read_u64(&all->added_minute[entry_number(this_database())]));
 }
 
 void set_added_minute(int64 minute) {
   DatabaseState* database = this_database_if_known();
   if (database)
-    pg_atomic_write_u64(&all->added_minute[slot_of_database(database)],
-                        static_cast<uint64>(minute));
+    pg_atomic_write_u64(&all->added_minute[entry_number(database)], static_cast<uint64>(minute));
 }
 
 }  // namespace pulse

@@ -46,7 +46,7 @@ struct CounterId {
 Size counters_size();
 void create_counters();
 
-// Frees the counters of a slot that another database takes over.
+// Frees the counters of a entry that another database takes over.
 void reset_counters(int database);
 
 // True when this server has counters.

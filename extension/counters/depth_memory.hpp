@@ -36,7 +36,7 @@ struct DatabaseDepths {
 // A prepared transaction that changes depths.
 struct PreparedDepths {
   TransactionId xid;  // InvalidTransactionId: free
-  int database;       // number of the database's slot
+  int database;       // number of the database's entry
 };
 
 struct Depths {
@@ -69,7 +69,7 @@ inline TransactionId* in_progress_of(const DatabaseDepths* database, int set) {
 }
 
 inline DatabaseDepths* depths_of(const DatabaseState* database) {
-  return &all_depths->databases[slot_of_database(database)];
+  return &all_depths->databases[entry_number(database)];
 }
 
 inline int64 count_in(const DepthCounts& counts, int set, int state) {

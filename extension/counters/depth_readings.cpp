@@ -108,7 +108,7 @@ DepthReadings read_depths(const DepthChange* own, int count) {
   DatabaseDepths* database = depths_of(this_database());
   note_reading(database);
   Oid job = catalog()->job;
-  note_ended_prepared(slot_of_database(this_database()));
+  note_ended_prepared(entry_number(this_database()));
   OwnChanges changes = sort_changes(own, count);
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
   readings.status = status_of(database, job);

@@ -16,7 +16,7 @@ constexpr int64 kTurnUs = 600 * USECS_PER_SEC;
 // So long after the last reading sweeps keep the counts right.
 constexpr int64 kReadForUs = 1800 * USECS_PER_SEC;
 
-bool has_slot(Oid database) {
+bool has_entry(Oid database) {
   SharedState* state = shared();
   for (int i = 0; i < state->databases; i++)
     if (pg_atomic_read_u32(&state->database[i].oid) == database) return true;
@@ -33,7 +33,7 @@ void free_depth(DepthKind kind, Depth* depth) {
 bool was_used(Depth* depth) { return pg_atomic_exchange_u32(&depth->is_used, 0) != 0; }
 
 // Frees the depths of this database that had no job and no use since the last recount began, and
-// those of databases without a slot. The other set is empty afterwards.
+// those of databases without a entry. The other set is empty afterwards.
 void free_unused(DatabaseDepths* database) {
   int other = 1 - database->current;
   for (int kind = 0; kind < kDepthKinds; kind++) {
@@ -43,7 +43,7 @@ void free_unused(DatabaseDepths* database) {
       bool is_ours = depth->key.database == MyDatabaseId;
       if (is_ours) clear_set(&depth->counts, other);
       if (is_ours ? !was_used(depth) && is_zero(depth->counts, database->current)
-                  : !has_slot(depth->key.database))
+                  : !has_entry(depth->key.database))
         free_depth(static_cast<DepthKind>(kind), depth);
     });
   }
@@ -134,7 +134,7 @@ void enter_prepared_depths(TransactionId xid) {
   DatabaseState* database = this_database_if_known();
   if (!all_depths || !database) return;
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
-  enter_prepared(xid, slot_of_database(database));
+  enter_prepared(xid, entry_number(database));
   LWLockRelease(depths_lock);
 }
 
@@ -142,7 +142,7 @@ bool recount_if_due() {
   if (RecoveryInProgress() || !has_depths()) return false;
   DatabaseDepths* database = depths_of(this_database());
   Oid job = catalog()->job;
-  note_ended_prepared(slot_of_database(this_database()));
+  note_ended_prepared(entry_number(this_database()));
   int64 now = monotonic_us();
   uint64 due = pg_atomic_read_u64(&database->next_recount);
   // Of the sessions that find it due, one starts the process.
@@ -166,8 +166,8 @@ Snapshot begin_recount() {
   DatabaseState* state = this_database();
   if (!all_depths || !state) return nullptr;
   DatabaseDepths* database = depths_of(state);
-  note_ended_prepared(slot_of_database(state));
-  enter_prepared_before(slot_of_database(state));
+  note_ended_prepared(entry_number(state));
+  enter_prepared_before(entry_number(state));
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
   all_depths->recounted = InvalidOid;
   free_unused(database);

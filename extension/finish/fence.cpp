@@ -60,13 +60,13 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
 // Locks the last version of the row, and compares the token. Waits for a transaction that has
 // locked the row. If the other transaction is a sweep that recovers the job, the token is stale and
 // this transaction fails.
-bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64 token) {
+bool lock_and_match(Relation job, TupleTableSlot* row, Snapshot snapshot, int64 token) {
   TM_FailureData failure;
-  ItemPointerData tid = slot->tts_tid;
-  TM_Result result = table_tuple_lock(job, &tid, snapshot, slot, GetCurrentCommandId(false),
+  ItemPointerData tid = row->tts_tid;
+  TM_Result result = table_tuple_lock(job, &tid, snapshot, row, GetCurrentCommandId(false),
                                       LockTupleNoKeyExclusive, LockWaitBlock,
                                       TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
-  return result == TM_Ok && token_matches(slot, token);
+  return result == TM_Ok && token_matches(row, token);
 }
 
 // The reason for a lost claim; NULL when the claim is current.

@@ -39,15 +39,15 @@ bool is_job_table(Oid relation) {
 int count_jobs(Oid relation) {
   Relation job = table_open(relation, NoLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot* slot = table_slot_create(job, nullptr);
+  TupleTableSlot* tuple = table_slot_create(job, nullptr);
   TableScanDesc scan = table_beginscan(job, snapshot, 0, nullptr);
   int count = 0;
-  while (count <= kMaxCounted && table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+  while (count <= kMaxCounted && table_scan_getnextslot(scan, ForwardScanDirection, tuple)) {
     CHECK_FOR_INTERRUPTS();
     count++;
   }
   table_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  ExecDropSingleTupleTableSlot(tuple);
   UnregisterSnapshot(snapshot);
   table_close(job, NoLock);
   return count;
@@ -109,7 +109,7 @@ void confirm_drop() {
 
 void end_drop(bool is_committed) {
   if (is_committed && is_dropped) {
-    give_back_slot();
+    give_back_entry();
     wake_all_waiters();
   }
   drops_jobs = is_dropped = false;

@@ -96,7 +96,7 @@ void add_order(Entry* entry, TupleTableSlot* row) {
 
 void add_queue(Entry* entry, TupleTableSlot* row) {
   Datum queue_name = value_of(row, kJobQueueName);
-  entry->add(Int16GetDatum(queue_slot(DatumGetTextPP(queue_name))));
+  entry->add(Int16GetDatum(queue_bucket(DatumGetTextPP(queue_name))));
   entry->add(queue_name);
 }
 
@@ -108,7 +108,7 @@ void add_turn(Entry* entry, TupleTableSlot* row) {
 
 void add_parent(Entry* entry, TupleTableSlot* row) {
   Datum waits_on = value_of(row, kJobWaitsOn);
-  entry->add(Int64GetDatum(parent_slot(DatumGetInt64(waits_on))));
+  entry->add(Int64GetDatum(parent_bucket(DatumGetInt64(waits_on))));
   entry->add(waits_on);
   entry->add(value_of(row, kJobId));
 }

@@ -26,20 +26,20 @@ void note_depths(const RowValue& job) {
                   DatumGetTimestampTz(job.value(kJobRunAt))});
 }
 
-// The slots own and free the rows, which saves a copy.
+// The slots of the executor own and free the rows, which saves a copy.
 void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
-  auto** slots = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * count));
+  auto** stored = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * count));
   for (int i = 0; i < count; i++) {
     refuse_nulls(jobs->table, rows[i]);
-    slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(jobs->table), &TTSOpsHeapTuple);
-    ExecForceStoreHeapTuple(rows[i], slots[i], true);
+    stored[i] = MakeSingleTupleTableSlot(RelationGetDescr(jobs->table), &TTSOpsHeapTuple);
+    ExecForceStoreHeapTuple(rows[i], stored[i], true);
   }
   if (count == 1)
-    table_tuple_insert(jobs->table, slots[0], jobs->command, 0, nullptr);
+    table_tuple_insert(jobs->table, stored[0], jobs->command, 0, nullptr);
   else
-    table_multi_insert(jobs->table, slots, count, jobs->command, 0, nullptr);
-  enter_new_jobs(&jobs->indexes, slots, count);
-  for (int i = 0; i < count; i++) ExecDropSingleTupleTableSlot(slots[i]);
+    table_multi_insert(jobs->table, stored, count, jobs->command, 0, nullptr);
+  enter_new_jobs(&jobs->indexes, stored, count);
+  for (int i = 0; i < count; i++) ExecDropSingleTupleTableSlot(stored[i]);
 }
 
 // Replaces each row by the row that the server stored, which a trigger may have changed.

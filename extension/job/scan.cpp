@@ -27,20 +27,21 @@ bool is_of_queue(IndexLookup* parked, Datum name) {
   return is_same_text(PointerGetDatum(name_of_entry(parked)), name);
 }
 
-bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int slot, Datum after) {
+bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int bucket,
+                Datum after) {
   ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], 1, strategy, function, Int16GetDatum(static_cast<int16>(slot)));
+  ScanKeyInit(&keys[0], 1, strategy, function, Int16GetDatum(static_cast<int16>(bucket)));
   init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, after);
   seek_keys(parked, keys);
   return next_entry(parked);
 }
 
 // Steps past the entries of this queue, or seeks the next queue where this queue has many entries.
-bool pass_queue(IndexLookup* parked, int slot, Datum name) {
+bool pass_queue(IndexLookup* parked, int bucket, Datum name) {
   if (parked->has_row && is_of_queue(parked, name))
     for (int i = 0; i < kNearEntries; i++)
       if (!next_entry(parked) || !is_of_queue(parked, name)) return parked->has_row;
-  return seek_entry(parked, BTEqualStrategyNumber, F_INT2EQ, slot, name);
+  return seek_entry(parked, BTEqualStrategyNumber, F_INT2EQ, bucket, name);
 }
 
 }  // namespace
@@ -61,14 +62,14 @@ void close_job_scan(JobScan* scan) {
   table_close(scan->job, NoLock);
 }
 
-bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
-  if (!pass_queue(parked, *slot, *name) &&
-      (same_slot ||
-       !seek_entry(parked, BTGreaterStrategyNumber, F_INT2GT, *slot, CStringGetTextDatum(""))))
+bool next_queue(IndexLookup* parked, int* bucket, Datum* name, bool same_bucket) {
+  if (!pass_queue(parked, *bucket, *name) &&
+      (same_bucket ||
+       !seek_entry(parked, BTGreaterStrategyNumber, F_INT2GT, *bucket, CStringGetTextDatum(""))))
     return false;
   text* found = name_of_entry(parked);
   *name = PointerGetDatum(DatumGetTextPCopy(PointerGetDatum(found)));
-  *slot = queue_slot(found);
+  *bucket = queue_bucket(found);
   return true;
 }
 

@@ -16,7 +16,7 @@ struct JobScan {
 void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys);
 void close_job_scan(JobScan* scan);
 
-// One step of a skip scan over the parked index: finds the first queue after (slot, name).
-bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot);
+// One step of a skip scan over the parked index: finds the first queue after (bucket, name).
+bool next_queue(IndexLookup* parked, int* bucket, Datum* name, bool same_bucket);
 
 }  // namespace pulse

@@ -25,7 +25,7 @@ FairRings* all_rings = nullptr;
 
 FairRings* rings_here() {
   DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database ? &all_rings[slot_of_database(database)] : nullptr;
+  return database ? &all_rings[entry_number(database)] : nullptr;
 }
 
 // The ring of the level, or an idle ring; null: all rings are in use.
@@ -43,10 +43,10 @@ uint64 announcement_of(int number) { return UINT64CONST(1) << (kLevelGroups + nu
 
 bool is_first_pass(const FairRing* ring) { return ring->pass % kPasses == 0; }
 
-// The first queue slot, from the present slot on, in which a queue has a turn in this pass; -1:
+// The first queue bucket, from the present bucket on, in which a queue has a turn in this pass; -1:
 // none.
 int next_wait(FairRing* ring) {
-  for (int at = ring->slot; at < kQueueSlots; at = (at / 64 + 1) * 64) {
+  for (int at = ring->bucket; at < kQueueBuckets; at = (at / 64 + 1) * 64) {
     uint64 waits = pg_atomic_read_u64(&ring->waits[at / 64]);
     if (!is_first_pass(ring)) waits &= ring->heavy[at / 64];
     waits >>= at % 64;
@@ -55,8 +55,8 @@ int next_wait(FairRing* ring) {
   return -1;
 }
 
-void begin_slot(FairRing* ring, int slot) {
-  ring->slot = slot;
+void begin_bucket(FairRing* ring, int bucket) {
+  ring->bucket = bucket;
   ring->left = 0;
   ring->name[0] = '\0';
 }
@@ -102,24 +102,24 @@ DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
 }
 
 // Requires the lock of the rings (FairRings::lock).
-void join_as_member(FairRing* ring, const Levels& levels, int fair, int slot) {
+void join_as_member(FairRing* ring, const Levels& levels, int fair, int bucket) {
   DeepMember* deep = deep_member(ring, levels, fair);
   if (deep)
-    keep_part(deep, slot / kSlotsOfPart);
+    keep_part(deep, bucket / kBucketsOfPart);
   else
-    keep_in_ring(ring, slot);
+    keep_in_ring(ring, bucket);
 }
 
-uint64 slots_of_part(int part) {
-  return ((UINT64CONST(1) << kSlotsOfPart) - 1) << (part * kSlotsOfPart % 64);
+uint64 buckets_of_part(int part) {
+  return ((UINT64CONST(1) << kBucketsOfPart) - 1) << (part * kBucketsOfPart % 64);
 }
 
-// Clears the bit. An abort marks the queues of all queue slots that the bit stands for.
-void take_wait_of(FairRing* ring, pg_atomic_uint64* waits, int bit, int first_slot, int slots) {
+// Clears the bit. An abort marks the queues of all queue buckets that the bit stands for.
+void take_wait_of(FairRing* ring, pg_atomic_uint64* waits, int bit, int first_bucket, int buckets) {
   pg_atomic_fetch_and_u64(&waits[bit / 64], ~(UINT64CONST(1) << (bit % 64)));
   ring->used_at = GetCurrentTimestamp();
-  for (int i = 0; i < slots; i++)
-    note_wait_taken(first_slot + i, announcement_of(static_cast<int>(ring - rings_here()->ring)));
+  for (int i = 0; i < buckets; i++)
+    note_wait_taken(first_bucket + i, announcement_of(static_cast<int>(ring - rings_here()->ring)));
 }
 
 void announce_unless_blocked(FairRings* rings, FairRing* ring) {
@@ -181,7 +181,7 @@ void clear_ring_announcement(int number) {
   if (ring && has_waits(ring)) announce_ring(number);
 }
 
-bool join_ring(const Levels& levels, int slot) {
+bool join_ring(const Levels& levels, int bucket) {
   FairRings* rings = rings_here();
   if (!rings) return false;
   const Level& level = levels.level[levels.fair];
@@ -194,20 +194,20 @@ bool join_ring(const Levels& levels, int slot) {
     ring->lock_key = level.hash;
     ring->pass = 0;
     ring->next_deep = 0;
-    begin_slot(ring, 0);
+    begin_bucket(ring, 0);
     pg_atomic_write_u32(&ring->blocked_group, 0);
     for (DeepMember& deep : ring->deep) deep.hash = 0;
   }
   if (ring) {
     ring->used_at = now;
-    join_as_member(ring, levels, levels.fair, slot);
+    join_as_member(ring, levels, levels.fair, bucket);
   }
   unlock_spin(&rings->lock);
   if (ring) announce_unless_blocked(rings, ring);
   return ring;
 }
 
-bool join_known_ring(const Levels& levels, int slot) {
+bool join_known_ring(const Levels& levels, int bucket) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < levels.count; i++) {
     uint64 identity = queue_identity(levels.level[i].name);
@@ -215,7 +215,7 @@ bool join_known_ring(const Levels& levels, int slot) {
     lock_spin(&rings->lock);
     for (FairRing& ring : rings->ring)
       if (ring.level == identity) joined = &ring;
-    if (joined) join_as_member(joined, levels, i, slot);
+    if (joined) join_as_member(joined, levels, i, bucket);
     unlock_spin(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
     if (joined) return pg_atomic_read_u32(&joined->blocked_group) == 0;
@@ -243,12 +243,12 @@ void dissolve_ring(FairRing* ring) {
   for (DeepMember& deep : ring->deep) {
     for (int part = 0; part < kParts; part++)
       if (waits_in_part(&deep, part))
-        pg_atomic_fetch_or_u64(&marks[part * kSlotsOfPart / 64], slots_of_part(part));
+        pg_atomic_fetch_or_u64(&marks[part * kBucketsOfPart / 64], buckets_of_part(part));
     for (pg_atomic_uint64& word : deep.waits) pg_atomic_write_u64(&word, 0);
   }
 }
 
-int begin_turn(const FairTurn& turn, const Levels& levels, int slot) {
+int begin_turn(const FairTurn& turn, const Levels& levels, int bucket) {
   int member = levels.fair + 1;
   int weight = member < levels.count ? levels.level[member].weight : 1;
   int share = share_of_pass(turn.ring, weight);
@@ -256,7 +256,7 @@ int begin_turn(const FairTurn& turn, const Levels& levels, int slot) {
     turn.deep->weight = weight;
     return Max(share - turn.deep->served, 0);
   }
-  if (weight > 1) turn.ring->heavy[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  if (weight > 1) turn.ring->heavy[bucket / 64] |= UINT64CONST(1) << (bucket % 64);
   return share;
 }
 
@@ -273,7 +273,7 @@ DeepMember* deep_member_of(FairRing* ring, const text* name) {
 void begin_pass(FairRing* ring) {
   ring->pass++;
   ring->next_deep = 0;
-  begin_slot(ring, 0);
+  begin_bucket(ring, 0);
 }
 
 DeepMember* next_deep(FairRing* ring) {
@@ -299,7 +299,7 @@ bool enter_part(FairRing* ring, DeepMember* deep) {
     if (!waits_in_part(deep, part)) continue;
     if (part != deep->part) deep->position = 0;
     deep->part = part;
-    take_wait_of(ring, deep->waits, part, part * kSlotsOfPart, kSlotsOfPart);
+    take_wait_of(ring, deep->waits, part, part * kBucketsOfPart, kBucketsOfPart);
     return true;
   }
   return false;
@@ -314,24 +314,24 @@ void leave_part(DeepMember* deep) {
   deep->position = 0;
 }
 
-bool enter_slot(FairRing* ring) {
-  int slot = next_wait(ring);
-  if (slot < 0) return false;
-  if (slot != ring->slot) begin_slot(ring, slot);
-  // The queues of the slot report their weights again.
+bool enter_bucket(FairRing* ring) {
+  int bucket = next_wait(ring);
+  if (bucket < 0) return false;
+  if (bucket != ring->bucket) begin_bucket(ring, bucket);
+  // The queues of the bucket report their weights again.
   if (is_first_pass(ring) && ring->name[0] == '\0')
-    ring->heavy[slot / 64] &= ~(UINT64CONST(1) << (slot % 64));
-  take_wait_of(ring, ring->waits, slot, slot, 1);
+    ring->heavy[bucket / 64] &= ~(UINT64CONST(1) << (bucket % 64));
+  take_wait_of(ring, ring->waits, bucket, bucket, 1);
   return true;
 }
 
-void keep_in_ring(FairRing* ring, int slot) {
-  pg_atomic_fetch_or_u64(&ring->waits[slot / 64], UINT64CONST(1) << (slot % 64));
+void keep_in_ring(FairRing* ring, int bucket) {
+  pg_atomic_fetch_or_u64(&ring->waits[bucket / 64], UINT64CONST(1) << (bucket % 64));
 }
 
-void leave_slot(FairRing* ring) {
-  if (ring->slot == kQueueSlots - 1) return begin_pass(ring);
-  begin_slot(ring, ring->slot + 1);
+void leave_bucket(FairRing* ring) {
+  if (ring->bucket == kQueueBuckets - 1) return begin_pass(ring);
+  begin_bucket(ring, ring->bucket + 1);
 }
 
 bool has_waits(FairRing* ring) {
@@ -356,13 +356,13 @@ bool any_ring_announced() {
   return database && pg_atomic_read_u64(&database->freed_levels) >> kLevelGroups;
 }
 
-bool waits_in_ring(int slot) {
+bool waits_in_ring(int bucket) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < kFairRings; i++) {
     if (!is_ring_announced(i)) continue;
-    if ((pg_atomic_read_u64(&rings->ring[i].waits[slot / 64]) >> (slot % 64)) & 1) return true;
+    if ((pg_atomic_read_u64(&rings->ring[i].waits[bucket / 64]) >> (bucket % 64)) & 1) return true;
     for (DeepMember& deep : rings->ring[i].deep)
-      if (waits_in_part(&deep, slot / kSlotsOfPart)) return true;
+      if (waits_in_part(&deep, bucket / kBucketsOfPart)) return true;
   }
   return false;
 }

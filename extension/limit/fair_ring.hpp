@@ -1,19 +1,19 @@
 // Fairness: owns the rings in shared memory, by which the direct members of a fair level open jobs
 // in turn.
 //
-// A ring serves one level. A ring has a bit for each queue slot in which a queue may have a job to
-// start, and records whose turn comes next. Queues of one queue slot take turns in the order of
-// their names. So a walk follows the order of the index of parked jobs, and a turn costs the same
-// however many queues there are.
+// A ring serves one level. A ring has a bit for each queue bucket in which a queue may have a job
+// to start, and records whose turn comes next. Queues of one queue bucket take turns in the order
+// of their names. So a walk follows the order of the index of parked jobs, and a turn costs the
+// same however many queues there are.
 //
 // Once around the ring takes four passes. A member's weight is spread over the passes, so that many
 // members of great weight do not start all their jobs at once. In passes 2 to 4 the walk visits
-// only queue slots of members with a weight above 1.
+// only queue buckets of members with a weight above 1.
 //
 // Invariants:
 // - A queue with a job to start has its bit in the ring, or its queue mark, or a walk is promoting
 //   the queue. A joining promotion sets the bit under the spinlock of the database's rings. A walk
-//   clears the bit, promotes the queues of the queue slot, and sets the bit again if one of the
+//   clears the bit, promotes the queues of the queue bucket, and sets the bit again if one of the
 //   queues has more. An abort marks the queues of the cleared bits.
 // - The walk with the advisory lock of the ring (LockKind::kRing, exclusive) alone writes whose
 //   turn comes next. No claim keeps this lock until the commit.
@@ -32,11 +32,11 @@ constexpr int kFairRings = 16;  // levels with a ring at a time; a further fair 
 constexpr int kDeepMembers = 32;
 constexpr int kNameBytes = 4 * 128 + 1;
 constexpr int kPasses = 4;
-constexpr int kSlotsOfPart = 16;
-constexpr int kParts = kQueueSlots / kSlotsOfPart;
+constexpr int kBucketsOfPart = 16;
+constexpr int kParts = kQueueBuckets / kBucketsOfPart;
 
 // A member of a fair level, when the member is a level itself. The queues of the member share the
-// member's turns, a different queue each time. The member knows in which parts of the queue slots
+// member's turns, a different queue each time. The member knows in which parts of the queue buckets
 // its queues wait, so that a turn costs the same however many queues the member has. The guard of
 // each field is `advisory kRing`, except where noted; a join that takes an idle entry writes the
 // fields under FairRings::lock.
@@ -45,7 +45,7 @@ struct DeepMember {
   int weight;    // as read at the member's last turn
   uint32 pass;   // of the member's last turn
   int served;    // jobs started in `pass`
-  int part;      // of the queue slots: the part with the next turn
+  int part;      // of the queue buckets: the part with the next turn
   int position;  // of the next turn, among the member's queues in `part`
   // Guard: atomic. A bit for each part in which a queue of the member waits.
   pg_atomic_uint64 waits[kParts / 64];
@@ -58,9 +58,9 @@ struct FairRing {
   uint64 lock_key;  // of the level's lock
   // When a walk or a join used the ring. Guard: FairRings::lock, advisory kRing.
   TimestampTz used_at;
-  // A bit for each queue slot in which a queue waits. Guard: atomic.
+  // A bit for each queue bucket in which a queue waits. Guard: atomic.
   pg_atomic_uint64 waits[kQueueWords];
-  uint64 heavy[kQueueWords];  // slots of members with a weight above 1. Guard: advisory kRing
+  uint64 heavy[kQueueWords];  // buckets of members with a weight above 1. Guard: advisory kRing
   // The level group of the full level, plus one; 0: the ring is not blocked. Guard: atomic.
   pg_atomic_uint32 blocked_group;
   pg_atomic_uint64 blocked_frees;  // freed places that `blocked_group` had counted. Guard: atomic
@@ -68,9 +68,9 @@ struct FairRing {
   // under FairRings::lock.
   uint32 pass;
   int next_deep;  // the members of `deep` come first in a pass
-  int slot;
+  int bucket;
   int left;               // how many more jobs the queue `name` may start
-  char name[kNameBytes];  // the queue that had the last turn in the slot
+  char name[kNameBytes];  // the queue that had the last turn in the bucket
   DeepMember deep[kDeepMembers];
 };
 
@@ -92,18 +92,18 @@ constexpr int kTurnBegins = -1;
 Size fair_rings_size(int databases);
 // Called once, by the creator of the shared memory.
 void create_fair_rings(int databases);
-// Frees all rings of a database slot, when another database takes the slot.
+// Frees all rings of a database entry, when another database takes the bucket.
 void reset_fair_rings(int database);
 
 // The ring with this number; null when no level of this database uses the ring.
 FairRing* fair_ring(int number);
 
-// Lets the queues of this slot take turns in the fair level. False when all rings are in use.
-bool join_ring(const Levels& levels, int slot);
+// Lets the queues of this bucket take turns in the fair level. False when all rings are in use.
+bool join_ring(const Levels& levels, int bucket);
 
-// Lets the queues of this slot take turns in the first level with a ring, and reads no settings.
+// Lets the queues of this bucket take turns in the first level with a ring, and reads no settings.
 // False when no level has a ring, and when the ring waits for a place.
-bool join_known_ring(const Levels& levels, int slot);
+bool join_known_ring(const Levels& levels, int bucket);
 
 // Whether the level's ring waits for a place.
 bool is_ring_blocked(const Level& level);
@@ -112,9 +112,9 @@ bool is_ring_blocked(const Level& level);
 void dissolve_ring(FairRing* ring);
 
 // How many jobs the queue may start in the turn that begins.
-int begin_turn(const FairTurn& turn, const Levels& levels, int slot);
+int begin_turn(const FairTurn& turn, const Levels& levels, int bucket);
 
-// Enters the next pass, at the first queue slot.
+// Enters the next pass, at the first queue bucket.
 void begin_pass(FairRing* ring);
 // Whether a queue waits in the ring.
 bool has_waits(FairRing* ring);
@@ -134,13 +134,13 @@ void keep_part(DeepMember* deep, int part);
 // The next turn of the member goes to the next part.
 void leave_part(DeepMember* deep);
 
-// Enters the next queue slot in which a queue waits for a turn in this pass, and clears the slot's
-// bit. False: no queue waits for a turn in this pass.
-bool enter_slot(FairRing* ring);
-// Sets the bit of the queue slot again.
-void keep_in_ring(FairRing* ring, int slot);
-// The next turn goes to the next queue slot.
-void leave_slot(FairRing* ring);
+// Enters the next queue bucket in which a queue waits for a turn in this pass, and clears the
+// bucket's bit. False: no queue waits for a turn in this pass.
+bool enter_bucket(FairRing* ring);
+// Sets the bit of the queue bucket again.
+void keep_in_ring(FairRing* ring, int bucket);
+// The next turn goes to the next queue bucket.
+void leave_bucket(FairRing* ring);
 
 // The ring waits for a place of the full level, until unblock_rings() finds a freed place.
 void block_ring(int number, const Level& level);
@@ -152,8 +152,8 @@ bool any_ring_announced();
 // Clears the ring's bit in freed_levels, after a walk without a waiting queue.
 void clear_ring_announcement(int number);
 
-// Whether a queue of this slot waits in an announced ring.
-bool waits_in_ring(int slot);
+// Whether a queue of this bucket waits in an announced ring.
+bool waits_in_ring(int bucket);
 
 // Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
 // transaction id as of the check before; invalid: too early, or no check before.

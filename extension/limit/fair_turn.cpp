@@ -29,12 +29,12 @@ bool goes_on(const RingWalk& walk) {
 
 // Promotes the queue in its turn, which allows `left` more jobs. Returns how many jobs the queue
 // has started.
-int give_turn(RingWalk* walk, Datum name, int slot, int left) {
+int give_turn(RingWalk* walk, Datum name, int bucket, int left) {
   int room = walk->budget->room;
   walk->turn.left = left;
   walk->turn.has_more = false;
   walk->looks--;
-  walk->promote(name, slot, walk->budget);
+  walk->promote(name, bucket, walk->budget);
   int started = room - walk->budget->room;
   if (started > 0) walk->last_pass = walk->turn.ring->pass + kPasses + 1;
   return started;
@@ -42,18 +42,18 @@ int give_turn(RingWalk* walk, Datum name, int slot, int left) {
 
 void give_own_turn(RingWalk* walk, Datum name, int left) {
   FairRing* ring = walk->turn.ring;
-  give_turn(walk, name, ring->slot, left);
+  give_turn(walk, name, ring->bucket, left);
   if (walk->turn.is_behind) return;  // the queue keeps this turn
   text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
   ring->left = walk->turn.has_more ? Max(walk->turn.left, 0) : 0;
 }
 
-// Gives turns to the queues of the queue slot that the ring has entered. True when every queue of
-// the slot has had its turn.
-bool visit_slot(RingWalk* walk, bool* is_left) {
+// Gives turns to the queues of the queue bucket that the ring has entered. True when every queue of
+// the bucket has had its turn.
+bool visit_bucket(RingWalk* walk, bool* is_left) {
   FairRing* ring = walk->turn.ring;
   Datum name = CStringGetTextDatum(ring->name);
-  int slot = ring->slot;
+  int bucket = ring->bucket;
   *is_left = ring->name[0] != '\0';  // an earlier walk has visited the queues before `name`
   if (ring->left > 0) {
     give_own_turn(walk, name, ring->left);
@@ -61,9 +61,9 @@ bool visit_slot(RingWalk* walk, bool* is_left) {
   }
   while (goes_on(*walk)) {
     CHECK_FOR_INTERRUPTS();
-    if (!next_queue(&walk->parked.rows, &slot, &name, true)) return true;
+    if (!next_queue(&walk->parked.rows, &bucket, &name, true)) return true;
     if (DeepMember* deep = deep_member_of(ring, DatumGetTextPP(name))) {
-      keep_part(deep, slot / kSlotsOfPart);
+      keep_part(deep, bucket / kBucketsOfPart);
       walk->looks--;
       continue;
     }
@@ -77,16 +77,17 @@ bool visit_slot(RingWalk* walk, bool* is_left) {
 // left. True when every queue of the part has had its turn.
 bool visit_part(RingWalk* walk, DeepMember* deep, bool* is_left) {
   Datum name = CStringGetTextDatum("");
-  int slot = deep->part * kSlotsOfPart;
+  int bucket = deep->part * kBucketsOfPart;
   int seen = 0;
   *is_left = deep->position > 0;  // the queues before `position` had their turns earlier
   while (goes_on(*walk) && has_share(walk->turn.ring, *deep)) {
     CHECK_FOR_INTERRUPTS();
-    if (!next_queue(&walk->parked.rows, &slot, &name, false) || slot / kSlotsOfPart != deep->part)
+    if (!next_queue(&walk->parked.rows, &bucket, &name, false) ||
+        bucket / kBucketsOfPart != deep->part)
       return true;
     if (deep_member_of(walk->turn.ring, DatumGetTextPP(name)) != deep) continue;
     if (seen++ < deep->position) continue;
-    int started = give_turn(walk, name, slot, kTurnBegins);
+    int started = give_turn(walk, name, bucket, kTurnBegins);
     deep->served += started;
     *is_left |= walk->turn.has_more;
     if (started > 0 || goes_on(*walk)) deep->position = seen;
@@ -108,13 +109,13 @@ void visit_deep(RingWalk* walk, DeepMember* deep) {
   if (goes_on(*walk)) ring->next_deep++;
 }
 
-void visit_next_slot(RingWalk* walk) {
+void visit_next_bucket(RingWalk* walk) {
   FairRing* ring = walk->turn.ring;
-  int slot = ring->slot;
+  int bucket = ring->bucket;
   bool is_left;
-  bool is_over = visit_slot(walk, &is_left);
-  if (is_left || !is_over) keep_in_ring(ring, slot);
-  if (is_over) leave_slot(ring);
+  bool is_over = visit_bucket(walk, &is_left);
+  if (is_left || !is_over) keep_in_ring(ring, bucket);
+  if (is_over) leave_bucket(ring);
 }
 
 // Locks the ring, with pauses. The walk of another claim ends soon, because the walk waits for no
@@ -134,8 +135,8 @@ void walk_ring(RingWalk* walk) {
   while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
     if (DeepMember* deep = next_deep(ring)) {
       visit_deep(walk, deep);
-    } else if (enter_slot(ring)) {
-      visit_next_slot(walk);
+    } else if (enter_bucket(ring)) {
+      visit_next_bucket(walk);
     } else {
       begin_pass(ring);
       if (!has_waits(ring)) return;
@@ -147,7 +148,7 @@ void walk_ring(RingWalk* walk) {
 void end_turns(int number, const RingWalk& walk) {
   FairRing* ring = walk.turn.ring;
   if (walk.turn.is_dissolved) {
-    mark_queue(this_database(), ring->slot);
+    mark_queue(this_database(), ring->bucket);
     dissolve_ring(ring);
   } else if (walk.turn.is_blocked) {
     set_dry_timer(walk.turn.full);
@@ -161,18 +162,18 @@ void end_turns(int number, const RingWalk& walk) {
 
 }  // namespace
 
-bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
+bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn) {
   const Level* fair = levels.fair >= 0 ? &levels.level[levels.fair] : nullptr;
-  if (!turn) return fair && join_ring(levels, slot);
-  // The queue may only share the slot with a queue of the ring, or the queue's level may be fair no
-  // longer.
+  if (!turn) return fair && join_ring(levels, bucket);
+  // The queue may only share the bucket with a queue of the ring, or the queue's level may be fair
+  // no longer.
   if (!fair || queue_identity(fair->name) != turn->ring->level) {
     for (int i = 0; i < levels.count; i++)
       turn->is_dissolved |= levels.level[i].hash == turn->ring->lock_key;
     turn->left = 0;
     return true;
   }
-  if (turn->left == kTurnBegins) turn->left = begin_turn(*turn, levels, slot);
+  if (turn->left == kTurnBegins) turn->left = begin_turn(*turn, levels, bucket);
   turn->has_more = turn->left == 0;
   return turn->left == 0;
 }

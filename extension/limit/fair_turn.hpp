@@ -16,11 +16,11 @@ struct TurnBudget {
 };
 
 // Promotes one queue in its turn; filled in by promotion (queue/promote.cpp).
-using PromoteQueue = void (*)(Datum name, int slot, TurnBudget* budget);
+using PromoteQueue = void (*)(Datum name, int bucket, TurnBudget* budget);
 
 // True when the queue is promoted in turns, and this turn is not the queue's own. The queue then
 // joins the ring.
-bool awaits_turn(const Levels& levels, int slot, FairTurn* turn);
+bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn);
 
 // True when the fair level, or a level above, blocks the queue in its turn. False when a level
 // below the fair level blocks the queue.

@@ -255,18 +255,18 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts) {
   }
 }
 
-void wait_for_level(const Levels& levels, int slot) {
+void wait_for_level(const Levels& levels, int bucket) {
   const Level& level = levels.level[levels.blocker];
   LevelGroup* group = group_of(level);
   if (!group) return;
   DatabaseState* database = this_database();
   // The bit comes first: end_wait_walk(), which forgets the level, reads the bits once more.
-  pg_atomic_fetch_or_u64(&group->waits[slot / 64], UINT64CONST(1) << (slot % 64));
+  pg_atomic_fetch_or_u64(&group->waits[bucket / 64], UINT64CONST(1) << (bucket % 64));
   uint64 known = 0;
   if (!pg_atomic_compare_exchange_u64(&group->level, &known, level.hash) && known != level.hash)
     pg_atomic_write_u64(&group->level, kManyLevels);
   pg_atomic_fetch_or_u64(&database->waiting_levels, UINT64CONST(1) << level_group(level.hash));
-  if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, slot);
+  if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, bucket);
   set_dry_timer(level);
 }
 
@@ -304,15 +304,15 @@ void free_dry_levels(DatabaseState* database, TimestampTz now) {
 }
 
 WaitWalk begin_wait_walk(int group) {
-  int first = static_cast<int>(pg_atomic_read_u32(&this_database()->level_groups[group].next_slot) %
-                               kQueueSlots);
-  return {group, first, first + kQueueSlots};
+  int first = static_cast<int>(
+      pg_atomic_read_u32(&this_database()->level_groups[group].next_bucket) % kQueueBuckets);
+  return {group, first, first + kQueueBuckets};
 }
 
-bool take_wait(WaitWalk* walk, int* slot) {
+bool take_wait(WaitWalk* walk, int* bucket) {
   LevelGroup* group = &this_database()->level_groups[walk->group];
   while (walk->position < walk->end) {
-    int at = walk->position % kQueueSlots;
+    int at = walk->position % kQueueBuckets;
     pg_atomic_uint64* word = &group->waits[at / 64];
     uint64 later = pg_atomic_read_u64(word) >> (at % 64);
     if (!later) {
@@ -321,10 +321,10 @@ bool take_wait(WaitWalk* walk, int* slot) {
     }
     walk->position += __builtin_ctzll(later) + 1;
     if (walk->position > walk->end) break;
-    *slot = (walk->position - 1) % kQueueSlots;
-    uint64 mask = UINT64CONST(1) << (*slot % 64);
+    *bucket = (walk->position - 1) % kQueueBuckets;
+    uint64 mask = UINT64CONST(1) << (*bucket % 64);
     if (!(pg_atomic_fetch_and_u64(word, ~mask) & mask)) continue;
-    pg_atomic_write_u32(&group->next_slot, static_cast<uint32>(walk->position % kQueueSlots));
+    pg_atomic_write_u32(&group->next_bucket, static_cast<uint32>(walk->position % kQueueBuckets));
     return true;
   }
   return false;
@@ -345,9 +345,9 @@ void end_wait_walk(int group) {
   pg_atomic_fetch_or_u64(&database->freed_levels, mask);
 }
 
-void put_wait_back(const WaitWalk& walk, int slot) {
-  pg_atomic_fetch_or_u64(&this_database()->level_groups[walk.group].waits[slot / 64],
-                         UINT64CONST(1) << (slot % 64));
+void put_wait_back(const WaitWalk& walk, int bucket) {
+  pg_atomic_fetch_or_u64(&this_database()->level_groups[walk.group].waits[bucket / 64],
+                         UINT64CONST(1) << (bucket % 64));
 }
 
 bool waits_for_one_level(int group) {

@@ -102,7 +102,7 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
 // Lets a queue wait for the level that blocks the queue. Marks the queue where a place came free
 // since the count.
-void wait_for_level(const Levels& levels, int slot);
+void wait_for_level(const Levels& levels, int bucket);
 
 // True when tokens leave the level fewer places than the total.
 bool is_dry(const Level& level);
@@ -116,20 +116,20 @@ void set_dry_timer(const Level& level);
 // Frees the queues that wait for a level with a token by now.
 void free_dry_levels(DatabaseState* database, TimestampTz now);
 
-// A walk over the queue slots whose queues wait for the levels of a group: each queue slot once, in
-// turn.
+// A walk over the queue buckets whose queues wait for the levels of a group: each queue bucket
+// once, in turn.
 struct WaitWalk {
   int group;
   int position;
   int end;
 };
 WaitWalk begin_wait_walk(int group);
-// Takes the next queue slot, and clears its bit. False: no more queue slots.
-bool take_wait(WaitWalk* walk, int* slot);
+// Takes the next queue bucket, and clears its bit. False: no more queue buckets.
+bool take_wait(WaitWalk* walk, int* bucket);
 // Clears the mark of the group, when no queue waits in the group any more.
 void end_wait_walk(int group);
-// Sets the bit of the queue slot again.
-void put_wait_back(const WaitWalk& walk, int slot);
+// Sets the bit of the queue bucket again.
+void put_wait_back(const WaitWalk& walk, int bucket);
 
 // True when all queues of the group wait for the same level. Where the level blocks a queue again,
 // the walk then need not try the queues after it.

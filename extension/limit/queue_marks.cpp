@@ -27,8 +27,8 @@ bool is_first_look_due() {
   return database && pg_atomic_read_u32(&database->first_look) != kLookEnded;
 }
 
-void mark_queue(DatabaseState* database, int slot) {
-  pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
+void mark_queue(DatabaseState* database, int bucket) {
+  pg_atomic_fetch_or_u64(&database->marks[bucket / 64], UINT64CONST(1) << (bucket % 64));
 }
 
 bool begin_queue_check(DatabaseState* database) {
@@ -39,7 +39,7 @@ bool begin_queue_check(DatabaseState* database) {
   if (stage == kLookBegun) return false;
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->parked_seen, now);
-  pg_atomic_write_u32(&database->next_slot, 0);
+  pg_atomic_write_u32(&database->next_bucket, 0);
   pg_atomic_write_u32(&database->first_look, kLookBegun);
   return true;
 }
@@ -87,30 +87,31 @@ PULSE_FUNCTION(pulse_keep_queue_looks) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.await_slot(slot, is_awaited): whether the commit of an end marks this parent slot.
-PULSE_FUNCTION(pulse_await_slot) {
+// pulse_internal.await_bucket(bucket, is_awaited): whether the commit of an end marks this parent
+// bucket.
+PULSE_FUNCTION(pulse_await_bucket) {
   pulse::DatabaseState* database = pulse::this_database();
-  int slot = pulse::parent_slot(PG_GETARG_INT32(0));
-  uint64 mask = UINT64CONST(1) << (slot % 64);
+  int bucket = pulse::parent_bucket(PG_GETARG_INT32(0));
+  uint64 mask = UINT64CONST(1) << (bucket % 64);
   if (database && PG_GETARG_BOOL(1))
-    pg_atomic_fetch_or_u64(&database->awaited_parents[slot / 64], mask);
+    pg_atomic_fetch_or_u64(&database->awaited_parents[bucket / 64], mask);
   else if (database)
-    pg_atomic_fetch_and_u64(&database->awaited_parents[slot / 64], ~mask);
+    pg_atomic_fetch_and_u64(&database->awaited_parents[bucket / 64], ~mask);
   PG_RETURN_VOID();
 }
 
-// pulse_internal.settled_until(slot, parent_id, child_id): notes where the check of a parent slot
-// stopped, or returns and forgets the noted place.
-PULSE_FUNCTION(pulse_settled_until) {
-  static int known_slot = -1;
+// pulse_internal.resolved_until(bucket, parent_id, child_id): notes where the check of a parent
+// bucket stopped, or returns and forgets the noted place.
+PULSE_FUNCTION(pulse_resolved_until) {
+  static int known_bucket = -1;
   static Datum known[2];
-  int slot = PG_GETARG_INT32(0);
+  int bucket = PG_GETARG_INT32(0);
   if (!PG_ARGISNULL(1)) {
-    known_slot = slot;
+    known_bucket = bucket;
     known[0] = PG_GETARG_DATUM(1);
     known[1] = PG_GETARG_DATUM(2);
-  } else if (slot == known_slot) {
-    known_slot = -1;
+  } else if (bucket == known_bucket) {
+    known_bucket = -1;
     PG_RETURN_ARRAYTYPE_P(construct_array(known, 2, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
   }
   PG_RETURN_NULL();
@@ -122,26 +123,26 @@ PULSE_FUNCTION(pulse_is_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
-  int word = place.slot / 64;
+  int word = place.bucket / 64;
   uint64 set = pg_atomic_read_u64(&database->marks[word]);
   uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
   for (; freed; freed &= freed - 1)
     set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
-  PG_RETURN_BOOL(((set >> (place.slot % 64)) & 1) || pulse::waits_in_ring(place.slot));
+  PG_RETURN_BOOL(((set >> (place.bucket % 64)) & 1) || pulse::waits_in_ring(place.bucket));
 }
 
 // pulse_internal.is_parent_marked(parent_id)
 PULSE_FUNCTION(pulse_is_parent_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
-  int mark = pulse::parent_mark(pulse::parent_slot(PG_GETARG_INT64(0)));
+  int mark = pulse::parent_mark(pulse::parent_bucket(PG_GETARG_INT64(0)));
   PG_RETURN_BOOL((pg_atomic_read_u64(&database->marks[mark / 64]) >> (mark % 64)) & 1);
 }
 
-// pulse_internal.next_look_at_waits(next): returns the parent slot at which the next sweep goes on,
-// and sets the slot to `next`.
-PULSE_FUNCTION(pulse_next_look_at_waits) {
+// pulse_internal.next_waits_to_check(next): returns the parent bucket at which the next sweep goes
+// on, and sets the bucket to `next`.
+PULSE_FUNCTION(pulse_next_waits_to_check) {
   pulse::DatabaseState* database = pulse::this_database();
   auto next = static_cast<uint32>(PG_GETARG_INT32(0));
-  PG_RETURN_INT32(database ? pg_atomic_exchange_u32(&database->next_parent_slot, next) : 0);
+  PG_RETURN_INT32(database ? pg_atomic_exchange_u32(&database->next_parent_bucket, next) : 0);
 }

@@ -12,11 +12,11 @@
 
 namespace pulse {
 
-// True until sessions have checked all queues since this database took its database slot.
+// True until sessions have checked all queues since this database took its database entry.
 bool is_first_look_due();
 
-// Sets the mark of a queue slot.
-void mark_queue(DatabaseState* database, int slot);
+// Sets the mark of a queue bucket.
+void mark_queue(DatabaseState* database, int bucket);
 
 // The caller is about to check queues. As long as the first check lasts, the first check covers
 // every job due when the first check began. True for the call that begins the first check.

@@ -23,17 +23,17 @@ ClockReading read_clock() {
   ClockReading reading = {-1, 0, 0};
   Relation clock = table_open(clock_table(), AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot* slot = table_slot_create(clock, nullptr);
+  TupleTableSlot* tuple = table_slot_create(clock, nullptr);
   TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
-  while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-    int64 vt = DatumGetInt64(value_of(slot, kClockVt));
+  while (table_scan_getnextslot(scan, ForwardScanDirection, tuple)) {
+    int64 vt = DatumGetInt64(value_of(tuple, kClockVt));
     if (vt < reading.vt_us) continue;
-    TimestampTz tick = DatumGetTimestampTz(value_of(slot, kClockLastTick));
+    TimestampTz tick = DatumGetTimestampTz(value_of(tuple, kClockLastTick));
     if (vt == reading.vt_us && tick < reading.last_tick) continue;
-    reading = {vt, tick, DatumGetInt32(value_of(slot, kClockTimeline))};
+    reading = {vt, tick, DatumGetInt32(value_of(tuple, kClockTimeline))};
   }
   table_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  ExecDropSingleTupleTableSlot(tuple);
   UnregisterSnapshot(snapshot);
   table_close(clock, AccessShareLock);
   if (reading.vt_us < 0)

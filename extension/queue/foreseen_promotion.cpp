@@ -13,7 +13,7 @@ void foresee_promotion(Datum queue_name, Foresight* foresight) {
   text* name = DatumGetTextPP(queue_name);
   Levels levels = levels_of(queue_name);
   read_levels(&levels, foresight->snapshot);
-  Queue queue = read_queue(queue_name, queue_slot(name), levels);
+  Queue queue = read_queue(queue_name, queue_bucket(name), levels);
   LevelCounts counts = {};
   if (!is_queue_locked(name) &&
       find_places(&queue, &levels, foresight->job, foresight->snapshot, &counts))

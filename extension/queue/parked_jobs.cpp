@@ -22,7 +22,7 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
 // False when another transaction keeps the claim of this transaction from the job.
 bool place_or_open(JobTable* table, Queue* queue, TupleTableSlot* parked, LevelCounts* counts) {
   if (TransactionIdIsValid(locker_of(parked))) return false;
-  return try_place(counts, parked, queue->name, queue->slot) || open_job(table, parked->tts_tid);
+  return try_place(counts, parked, queue->name, queue->bucket) || open_job(table, parked->tts_tid);
 }
 
 // Opens the parked job in exchange for the queue's worst open job. A lock on either row leaves both
@@ -33,7 +33,7 @@ bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   if (!open_job(table, parked->tts_tid)) return true;
   queue->open_count--;
   if (!change_state(table, worst.tid, catalog()->state_parked)) elog(ERROR, "lost a row lock");
-  note_parked(queue->slot, {worst.priority, worst.run_at});
+  note_parked(queue->bucket, {worst.priority, worst.run_at});
   return true;
 }
 
@@ -49,7 +49,7 @@ Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, Promoti
   bool has_room = budget->room > 0;
   bool swaps = queue->taken >= queue->concurrency;
   if (!has_room || (swaps && !swap_worst(table, queue, parked))) {
-    come_back(budget, queue->slot, has_room);
+    come_back(budget, queue->bucket, has_room);
     budget->more |= !has_room && !budget->turn;
     return Opening::kEnded;
   }
@@ -69,7 +69,7 @@ bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, con
   parked->state = catalog()->state_parked;
   parked->prefix = 1;
   ScanKeyInit(&parked->keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
-              Int16GetDatum(static_cast<int16>(queue.slot)));
+              Int16GetDatum(static_cast<int16>(queue.bucket)));
   fix_text(parked, queue.name);
   return queue.is_recalled ? first_due_from(parked, queue.known.front) : first_due_in_order(parked);
 }
@@ -91,7 +91,7 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
     if (is_placed(budget->counts, parked.id)) continue;
-    Opening opening = open_next(table, queue, parked.slot, budget);
+    Opening opening = open_next(table, queue, parked.row, budget);
     if (opening == Opening::kEnded) break;
     is_held |= opening == Opening::kLocked;
     if (opening == Opening::kLocked) leave_in_order(&parked);
@@ -101,7 +101,7 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   if (due)
     leave_in_order(&parked);
   else if (is_held)
-    come_back(budget, queue->slot, true);  // the transaction that holds the job sets no queue mark
+    come_back(budget, queue->bucket, true);  // the holder of the job sets no queue mark
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap the remembered places no longer hold.
@@ -151,7 +151,7 @@ void foresee_opening(Queue* queue, Foresight* foresight) {
   }
   OrderedScan parked;
   bool due = begin_parked_scan(&parked, foresight->job, foresight->snapshot, *queue);
-  while (due && may_open(*queue, parked) && foresee_next(queue, parked.slot, foresight) &&
+  while (due && may_open(*queue, parked) && foresee_next(queue, parked.row, foresight) &&
          parked.id != foresight->wanted)
     due = next_due_in_order(&parked);
   end_parked_scan(&parked);
@@ -175,7 +175,7 @@ bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
     if (may_open_turn(*queue, turns.row)) {
       Opening opening = open_next(table, queue, turns.row, budget);
       is_left = opening == Opening::kEnded;
-      if (opening == Opening::kLocked) come_back(budget, queue->slot, true);
+      if (opening == Opening::kLocked) come_back(budget, queue->bucket, true);
     }
   }
   close_index_lookup(&turns);
@@ -197,14 +197,14 @@ bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) 
   return wanted;
 }
 
-void come_back(PromotionBudget* budget, int slot, bool is_busy) {
+void come_back(PromotionBudget* budget, int bucket, bool is_busy) {
   budget->busy |= is_busy;
   if (budget->turn)
     budget->turn->has_more = true;
   else if (budget->lets_join && !is_busy)
-    mark_queue(this_database(), slot);  // this call may still have places left for the queue
+    mark_queue(this_database(), bucket);  // this call may still have places left for the queue
   else
-    return_mark(slot);
+    return_mark(bucket);
 }
 
 }  // namespace pulse

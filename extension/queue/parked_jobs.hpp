@@ -24,7 +24,7 @@ struct PromotionBudget : TurnBudget {
 
 // The promotion leaves a job to start in this queue: sets the queue mark again, or keeps the turn.
 // `is_busy`: another transaction kept the promotion from the job.
-void come_back(PromotionBudget* budget, int slot, bool is_busy);
+void come_back(PromotionBudget* budget, int bucket, bool is_busy);
 
 // Opens as many parked jobs as the queue has places left: the lowest in order, or in a strict queue
 // the job that keeps its place. True when the promotion leaves a due job behind.

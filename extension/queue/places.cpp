@@ -17,13 +17,13 @@ int turn_of(TupleTableSlot* row) {
   return turn.isnull ? kNoTurn : DatumGetInt16(turn.value);
 }
 
-void add_open(Queue* queue, TupleTableSlot* slot) {
+void add_open(Queue* queue, TupleTableSlot* bucket) {
   if (queue->open_count == queue->open_capacity) {
     queue->open_capacity *= 2;
     queue->open =
         static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * queue->open_capacity));
   }
-  OpenJob open_job = {order_of(slot), slot->tts_tid, queue->strict ? turn_of(slot) : kNoTurn};
+  OpenJob open_job = {order_of(bucket), bucket->tts_tid, queue->strict ? turn_of(bucket) : kNoTurn};
   int position = queue->open_count++;
   for (; position > 0 && sorts_before(&open_job, &queue->open[position - 1]); position--)
     queue->open[position] = queue->open[position - 1];
@@ -72,7 +72,7 @@ void add_placed(Queue* queue, const LevelCounts& counts) {
   PlacedJobs* placed = placed_jobs(counts);
   for (int i = 0; placed && i < placed->count; i++) {
     PlacedJob* job = &placed->job[i];
-    if (job->slot != queue->slot || !is_same_text(job->queue_name, queue->name)) continue;
+    if (job->bucket != queue->bucket || !is_same_text(job->queue_name, queue->name)) continue;
     give_place(queue, job->id);
     job->was_met = true;
   }
@@ -94,7 +94,7 @@ int placed_within(const void* jobs, const Level& level) {
 
 UnshownPlaces unshown_places(PlacedJobs* placed) { return {placed, placed_within}; }
 
-bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot) {
+bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int bucket) {
   PlacedJobs* placed = placed_jobs(*counts);
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
@@ -108,7 +108,7 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
                            parked->tts_tid,
                            datumCopy(value_of(parked, kJobIdentifier), false, -1),
                            datumCopy(queue_name, false, -1),
-                           slot,
+                           bucket,
                            false};
   return true;
 }
@@ -125,10 +125,10 @@ void give_place(Queue* queue, int64 id) {
   queue->taken++;
 }
 
-Queue read_queue(Datum name, int slot, const Levels& levels) {
+Queue read_queue(Datum name, int bucket, const Levels& levels) {
   Queue queue = {};
   queue.name = name;
-  queue.slot = slot;
+  queue.bucket = bucket;
   queue.concurrency = levels.concurrency;
   queue.strict = levels.strict;
   for (int i = 0; i < levels.count; i++) queue.paused |= levels.level[i].paused;

@@ -27,7 +27,7 @@ struct OpenJob : JobOrder {
 
 struct Queue {
   Datum name;
-  int slot;
+  int bucket;
   int concurrency;  // the setting, or fewer where the levels of the queue have fewer places left
   bool paused;      // the queue or one of its levels
   bool strict;
@@ -46,7 +46,7 @@ struct PlacedJob : JobOrder {
   ItemPointerData tid;
   Datum identifier;
   Datum queue_name;
-  int slot;
+  int bucket;
   // Another promotion of the queue has met the job since, and may have left a better job behind.
   bool was_met;
 };
@@ -62,7 +62,7 @@ struct PlacedJobs {
 };
 
 // Places the parked job, if the promoting claim may claim the job. False: the caller opens the job.
-bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot);
+bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int bucket);
 // Whether the claim has placed the job with this id.
 bool is_placed(const LevelCounts& counts, int64 id);
 // The places of the placed jobs, for the counts of levels. `placed` may be null.
@@ -72,7 +72,7 @@ UnshownPlaces unshown_places(PlacedJobs* placed);
 void give_place(Queue* queue, int64 id);
 
 // A queue under the settings that read_levels() has read.
-Queue read_queue(Datum name, int slot, const Levels& levels);
+Queue read_queue(Datum name, int bucket, const Levels& levels);
 
 // Reads the open jobs, and leaves the queue no more places than the levels have left. False when no
 // job of the queue may be opened.

@@ -37,12 +37,12 @@ void renew_table(PromotionBudget* budget) {
 
 // The promotion takes the locks before the snapshot, so the snapshot shows every promotion that
 // committed before.
-bool lock_queue(PromotionBudget* budget, int slot, Levels* levels) {
+bool lock_queue(PromotionBudget* budget, int bucket, Levels* levels) {
   FairTurn* turn = budget->turn;
   if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
   renew_table(budget);
   read_levels(levels, budget->table.snapshot);
-  levels->awaits_turn = awaits_turn(*levels, slot, turn);
+  levels->awaits_turn = awaits_turn(*levels, bucket, turn);
   levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
   if (!levels->is_limited || levels->awaits_turn || take_credits(levels)) return true;
   if (!try_lock_limited_levels(levels)) return false;
@@ -52,11 +52,11 @@ bool lock_queue(PromotionBudget* budget, int slot, Levels* levels) {
 }
 
 // Opens jobs for the places left of the queue. `generation` precedes the snapshot.
-void promote_locked(Datum name, int slot, uint64 generation, Levels* levels,
+void promote_locked(Datum name, int bucket, uint64 generation, Levels* levels,
                     PromotionBudget* budget) {
   JobTable* table = &budget->table;
-  Queue queue = read_queue(name, slot, *levels);
-  queue.is_recalled = recall_queue(name, slot, &queue.known);
+  Queue queue = read_queue(name, bucket, *levels);
+  queue.is_recalled = recall_queue(name, bucket, &queue.known);
   TimestampTz started = queue.is_recalled ? 0 : wall_now();
   int64 pages = pages_read();
   bool is_left = true;
@@ -66,28 +66,28 @@ void promote_locked(Datum name, int slot, uint64 generation, Levels* levels,
     is_left = open_waiting(table, &queue, budget);
     if (queue.known.count <= kRememberedPlaces &&
         (queue.is_recalled || pages_read() - pages > kManyPages))
-      remember_queue(name, slot, generation, started, queue.known);
+      remember_queue(name, bucket, generation, started, queue.known);
     else
-      forget_queue(name, slot);
+      forget_queue(name, bucket);
     opened = queue.taken - before;
   }
   if (levels->only_swaps) return;
   if (levels->is_limited) count_opened(levels, opened, &budget->counts);
   if (is_left && is_blocked(queue, *levels) && !blocks_turn(*levels, budget)) {
-    wait_for_level(*levels, slot);
+    wait_for_level(*levels, bucket);
     budget->blocking_groups |= UINT64CONST(1) << level_group(levels->level[levels->blocker].hash);
   }
 }
 
 // Promotes one queue. A promotion that changes nothing keeps no lock, so that one transaction may
 // check any number of queues.
-void promote_queue(Datum name, int slot, PromotionBudget* budget) {
+void promote_queue(Datum name, int bucket, PromotionBudget* budget) {
   Levels levels = levels_of(name);
-  if (!budget->turn && join_known_ring(levels, slot)) return;
-  uint64 generation = remembered_generation(slot);
-  if (!lock_queue(budget, slot, &levels)) {
+  if (!budget->turn && join_known_ring(levels, bucket)) return;
+  uint64 generation = remembered_generation(bucket);
+  if (!lock_queue(budget, bucket, &levels)) {
     unlock_levels(&levels, &budget->counts);
-    come_back(budget, slot, true);
+    come_back(budget, bucket, true);
     if (budget->turn) budget->turn->is_behind = keeps_turn(levels, *budget->turn);
     budget->met_lock = true;
     return;
@@ -97,7 +97,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
   budget->room -= beyond_turn;
   if (!levels.awaits_turn || levels.only_swaps)
-    promote_locked(name, slot, generation, &levels, budget);
+    promote_locked(name, bucket, generation, &levels, budget);
   budget->room += beyond_turn;
   int opened = room - budget->room;
   if (budget->turn) budget->turn->left -= opened;
@@ -108,44 +108,44 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
 }
 
 // True when a promotion would change the queue, judged without the queue's lock.
-bool wants_promotion(const JobScan& scan, Datum name, int slot, LevelCounts* counts) {
+bool wants_promotion(const JobScan& scan, Datum name, int bucket, LevelCounts* counts) {
   Levels levels = levels_of(name);
   read_levels(&levels, scan.snapshot);
-  Queue queue = read_queue(name, slot, levels);
+  Queue queue = read_queue(name, bucket, levels);
   bool due = true;
   bool wanted = find_places(&queue, &levels, scan.job, scan.snapshot, counts) &&
                 would_open(scan.job, scan.snapshot, queue, &due);
-  if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, slot);
+  if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, bucket);
   return wanted;
 }
 
-// One step of a skip scan for each slot that jobs wait for.
+// One step of a skip scan for each bucket that jobs wait for.
 void mark_all_parents(DatabaseState* database) {
   JobScan waits;
   open_job_scan(&waits, &Catalog::job_waits_idx, 1);
   ScanKeyData key;
-  for (int slot = -1;;) {
+  for (int bucket = -1;;) {
     CHECK_FOR_INTERRUPTS();
-    ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(slot));
+    ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(bucket));
     seek_keys(&waits.rows, &key);
     if (!next_row(&waits.rows)) break;
-    slot = parent_slot(DatumGetInt64(value_of(waits.rows.row, kJobWaitsOn)));
-    mark_queue(database, parent_mark(slot));
+    bucket = parent_bucket(DatumGetInt64(value_of(waits.rows.row, kJobWaitsOn)));
+    mark_queue(database, parent_mark(bucket));
   }
   close_job_scan(&waits);
 }
 
 // Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
 // in sql/flow/wait_for_parents.sql decides.
-void settle_waits(int slot, PromotionBudget* budget) {
-  static SavedPlan query = {"SELECT pulse_internal.settle_waits($1)", 1, {INT4OID}, nullptr};
-  NullableDatum argument = {Int32GetDatum(slot), false};
+void resolve_waits(int bucket, PromotionBudget* budget) {
+  static SavedPlan query = {"SELECT pulse_internal.resolve_waits($1)", 1, {INT4OID}, nullptr};
+  NullableDatum argument = {Int32GetDatum(bucket), false};
   if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
-  return_mark(parent_mark(slot));
+  return_mark(parent_mark(bucket));
   budget->more = true;
 }
 
-// One scan serves all queue slots: the names come from index entries, whatever rows the snapshot
+// One scan serves all queue buckets: the names come from index entries, whatever rows the snapshot
 // shows.
 IndexLookup* names_of_queues(PromotionBudget* budget) {
   if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
@@ -157,32 +157,32 @@ void close_tables(PromotionBudget* budget) {
   if (budget->names.job) close_job_scan(&budget->names);
 }
 
-void promote_queues_of_slot(int slot, PromotionBudget* budget) {
+void promote_queues_of_bucket(int bucket, PromotionBudget* budget) {
   Datum name = CStringGetTextDatum("");
-  int at = slot;
+  int at = bucket;
   while (next_queue(names_of_queues(budget), &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
     if (budget->room <= 0 && (budget->more || !budget->lets_join)) {
-      come_back(budget, slot, false);
+      come_back(budget, bucket, false);
       budget->more = true;
       break;
     }
-    promote_queue(name, slot, budget);
+    promote_queue(name, bucket, budget);
   }
 }
 
 // Marks the queue if a promotion would change the queue. Without shared memory, promotes the queue
 // at once. True in either case.
-bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot,
+bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int bucket,
                         LevelCounts* counts) {
-  if (!wants_promotion(scan, name, slot, counts)) return false;
-  forget_queue(name, slot);
+  if (!wants_promotion(scan, name, bucket, counts)) return false;
+  forget_queue(name, bucket);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.room = kFallenDueAtOnce;
   if (database) {
-    mark_queue(database, slot);
+    mark_queue(database, bucket);
   } else {
-    promote_queue(name, slot, &unbounded_budget);
+    promote_queue(name, bucket, &unbounded_budget);
     close_tables(&unbounded_budget);
     store_looks(unbounded_budget.counts.known);
   }
@@ -193,24 +193,24 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
 // queue again.
 void promote_waiting(int group, PromotionBudget* budget, int* looks) {
   WaitWalk walk = begin_wait_walk(group);
-  int slot;
-  while (take_wait(&walk, &slot)) {
+  int bucket;
+  while (take_wait(&walk, &bucket)) {
     if (budget->room <= 0 || --*looks < 0) {
-      put_wait_back(walk, slot);
+      put_wait_back(walk, bucket);
       return return_freed_level(group);
     }
-    note_wait_taken(slot);
+    note_wait_taken(bucket);
     budget->blocking_groups = 0;
     budget->met_lock = false;
-    promote_queues_of_slot(slot, budget);
+    promote_queues_of_bucket(bucket, budget);
     if (budget->met_lock) return return_freed_level(group);
     if (((budget->blocking_groups >> group) & 1) && waits_for_one_level(group)) return;
   }
   end_wait_walk(group);
 }
 
-void promote_in_turn(Datum name, int slot, TurnBudget* budget) {
-  promote_queue(name, slot, static_cast<PromotionBudget*>(budget));
+void promote_in_turn(Datum name, int bucket, TurnBudget* budget) {
+  promote_queue(name, bucket, static_cast<PromotionBudget*>(budget));
 }
 
 // Walks each ring once. Each call begins with a different ring, so that no ring takes all the
@@ -233,13 +233,13 @@ int room_of_rings(int room) {
 // Takes one mark at a time, so that the mark of an unchecked queue stays set.
 void promote_marks(PromotionBudget* budget, int max_marks) {
   for (int checked_count = 0; checked_count < max_marks; checked_count++) {
-    int slot;
+    int bucket;
     if (budget->room <= 0 && (budget->more || !budget->lets_join)) return;
-    if (!take_mark(&slot)) return;
-    if (slot >= parent_mark(0))
-      settle_waits(slot - parent_mark(0), budget);
+    if (!take_mark(&bucket)) return;
+    if (bucket >= parent_mark(0))
+      resolve_waits(bucket - parent_mark(0), budget);
     else
-      promote_queues_of_slot(slot, budget);
+      promote_queues_of_bucket(bucket, budget);
   }
 }
 
@@ -299,7 +299,7 @@ void mark_fallen_due() {
     }
     fallen_due.seen_until = run_at;
     marked++;
-    mark_queue(database, queue_slot(DatumGetTextPP(value_of(scan.rows.row, kJobQueueName))));
+    mark_queue(database, queue_bucket(DatumGetTextPP(value_of(scan.rows.row, kJobQueueName))));
   }
   end_fallen_due_scan(database, fallen_due);
   close_job_scan(&scan);
@@ -317,7 +317,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   DatabaseState* database = this_database();
   // Without shared memory a call promotes queues, and keeps the locks of no more than a thousand.
   static pg_atomic_uint32 own_next;
-  pg_atomic_uint32* next = database ? &database->next_slot : &own_next;
+  pg_atomic_uint32* next = database ? &database->next_bucket : &own_next;
   bool is_bounded = !database || max_count > 0 || ends != DT_NOEND;
   if (database && begin_queue_check(database) && catalog()->has_index_lanes)
     mark_all_parents(database);
@@ -327,29 +327,29 @@ int reconcile_queues(int max_count, TimestampTz ends) {
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   LevelCounts counts = {};
   Datum name = CStringGetTextDatum("");
-  int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(next)) : 0;
+  int bucket = is_bounded ? static_cast<int>(pg_atomic_read_u32(next)) : 0;
   int marked = 0;
-  int last_slot = slot;
+  int last_bucket = bucket;
   for (int checked_count = 0;; checked_count++) {
     CHECK_FOR_INTERRUPTS();
     bool is_over = (max_count > 0 && checked_count >= max_count) || GetCurrentTimestamp() >= ends;
     if (!database) is_over = marked >= kQueuesOfOneLook;
-    // The next call begins with a whole queue slot, so a call ends between two queue slots.
-    if (is_bounded && slot != last_slot && is_over) break;
-    last_slot = slot;
-    if (!next_queue(&parked.rows, &slot, &name, false)) {
-      slot = 0;
+    // The next call begins with a whole queue bucket, so a call ends between two queue buckets.
+    if (is_bounded && bucket != last_bucket && is_over) break;
+    last_bucket = bucket;
+    if (!next_queue(&parked.rows, &bucket, &name, false)) {
+      bucket = 0;
       if (database) end_first_look(database);
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
-    marked += mark_if_promotable(database, parked, name, slot, &counts);
+    marked += mark_if_promotable(database, parked, name, bucket, &counts);
     MemoryContextSwitchTo(old);
     if (checked_count % kQueuesOfOneLook != 0) continue;
     counts = {};
     MemoryContextReset(step);
   }
-  pg_atomic_write_u32(next, static_cast<uint32>(slot));
+  pg_atomic_write_u32(next, static_cast<uint32>(bucket));
   MemoryContextDelete(step);
   close_job_scan(&parked);
   return marked;

@@ -8,30 +8,30 @@
 namespace pulse {
 namespace {
 
-constexpr int kQueuesPerBucket = 2;
+constexpr int kQueuesPerGroup = 2;
 // A promotion that passes all dead entries takes at most a fiftieth of the time between two such
 // promotions.
 constexpr int64 kPassShare = 50;
 constexpr int64 kMinExpiryUs = 1000000;
 constexpr int64 kMaxExpiryUs = 60000000;
 
-// Queues share a bucket by a hash of the queue slot. `lock` guards both other fields.
-struct Bucket {
+// Queues share a group by a hash of the queue bucket. `lock` guards both other fields.
+struct ParkedGroup {
   slock_t lock;
-  uint64 generation;  // number of commits that parked a job of a queue in this bucket
-  RememberedQueue queue[kQueuesPerBucket];
+  uint64 generation;  // number of commits that parked a job of a queue in this group
+  RememberedQueue queue[kQueuesPerGroup];
 };
 
-Bucket* buckets = nullptr;
+ParkedGroup* groups = nullptr;
 
-Bucket* parked_bucket_at(const DatabaseState* database, int bucket) {
-  return &buckets[slot_of_database(database) * kParkedBuckets + bucket];
+ParkedGroup* group_at(const DatabaseState* database, int group) {
+  return &groups[entry_number(database) * kParkedGroups + group];
 }
 
 // NULL when this server remembers no queues.
-Bucket* bucket_of_slot(int slot) {
-  DatabaseState* database = buckets ? this_database() : nullptr;
-  return database ? parked_bucket_at(database, parked_bucket(slot)) : nullptr;
+ParkedGroup* group_of_bucket(int bucket) {
+  DatabaseState* database = groups ? this_database() : nullptr;
+  return database ? group_at(database, parked_group(bucket)) : nullptr;
 }
 
 bool is_too_old(const RememberedQueue& queue, TimestampTz now) {
@@ -52,9 +52,9 @@ void lower_front(RememberedQueue* queue, const ParkedKey& key) {
 }
 
 // The entry of the queue, else an entry that is free or expires first.
-RememberedQueue* place_for(Bucket* bucket, uint64 queue) {
-  RememberedQueue* place = bucket->queue;
-  for (RememberedQueue& known : bucket->queue) {
+RememberedQueue* place_for(ParkedGroup* group, uint64 queue) {
+  RememberedQueue* place = group->queue;
+  for (RememberedQueue& known : group->queue) {
     if (known.queue == queue) return &known;
     if (known.expires < place->expires) place = &known;
   }
@@ -64,90 +64,90 @@ RememberedQueue* place_for(Bucket* bucket, uint64 queue) {
 }  // namespace
 
 Size remembered_queues_size(int databases) {
-  return mul_size(mul_size(databases, kParkedBuckets), sizeof(Bucket));
+  return mul_size(mul_size(databases, kParkedGroups), sizeof(ParkedGroup));
 }
 
 void create_remembered_queues(int databases) {
-  buckets = static_cast<Bucket*>(shared_area(
+  groups = static_cast<ParkedGroup*>(shared_area(
       "pg_pulse remembered queues", remembered_queues_size(databases), [](void* area, Size size) {
         memset(area, 0, size);
-        auto* all = static_cast<Bucket*>(area);
-        for (Size i = 0; i < size / sizeof(Bucket); i++) SpinLockInit(&all[i].lock);
+        auto* all = static_cast<ParkedGroup*>(area);
+        for (Size i = 0; i < size / sizeof(ParkedGroup); i++) SpinLockInit(&all[i].lock);
       }));
 }
 
 void reset_remembered_queues(int database) {
-  for (int i = 0; buckets && i < kParkedBuckets; i++) {
-    Bucket* bucket = &buckets[database * kParkedBuckets + i];
-    lock_spin(&bucket->lock);
-    memset(bucket->queue, 0, sizeof(bucket->queue));
-    unlock_spin(&bucket->lock);
+  for (int i = 0; groups && i < kParkedGroups; i++) {
+    ParkedGroup* group = &groups[database * kParkedGroups + i];
+    lock_spin(&group->lock);
+    memset(group->queue, 0, sizeof(group->queue));
+    unlock_spin(&group->lock);
   }
 }
 
-uint64 remembered_generation(int slot) {
-  Bucket* bucket = bucket_of_slot(slot);
-  if (!bucket) return 0;
-  lock_spin(&bucket->lock);
-  uint64 generation = bucket->generation;
-  unlock_spin(&bucket->lock);
+uint64 remembered_generation(int bucket) {
+  ParkedGroup* group = group_of_bucket(bucket);
+  if (!group) return 0;
+  lock_spin(&group->lock);
+  uint64 generation = group->generation;
+  unlock_spin(&group->lock);
   return generation;
 }
 
-bool recall_queue(Datum name, int slot, RememberedQueue* found) {
-  Bucket* bucket = bucket_of_slot(slot);
-  if (!bucket) return false;
+bool recall_queue(Datum name, int bucket, RememberedQueue* found) {
+  ParkedGroup* group = group_of_bucket(bucket);
+  if (!group) return false;
   uint64 queue = queue_identity(name);
   found->queue = 0;
-  lock_spin(&bucket->lock);
-  for (const RememberedQueue& known : bucket->queue)
+  lock_spin(&group->lock);
+  for (const RememberedQueue& known : group->queue)
     if (known.queue == queue) *found = known;
-  unlock_spin(&bucket->lock);
+  unlock_spin(&group->lock);
   if (found->queue == 0 || is_too_old(*found, wall_now()) || !has_committed(found->writer))
     return false;
   const FirstParked& own = made_parked();
-  int at = parked_bucket(slot);
+  int at = parked_group(bucket);
   if ((own.bits >> at) & 1) lower_front(found, own.at[at]);
   return true;
 }
 
-void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started,
+void remember_queue(Datum name, int bucket, uint64 generation, TimestampTz started,
                     RememberedQueue queue) {
-  Bucket* bucket = bucket_of_slot(slot);
-  if (!bucket) return;
+  ParkedGroup* group = group_of_bucket(bucket);
+  if (!group) return;
   queue.queue = queue_identity(name);
   queue.writer = TransactionIdIsValid(GetTopTransactionIdIfAny()) ? GetCurrentTransactionId()
                                                                   : InvalidTransactionId;
   TimestampTz now = wall_now();
   if (started)
     queue.expires = now + Min(Max((now - started) * kPassShare, kMinExpiryUs), kMaxExpiryUs);
-  lock_spin(&bucket->lock);
-  bool is_current = bucket->generation == generation;
-  if (is_current) *place_for(bucket, queue.queue) = queue;
-  unlock_spin(&bucket->lock);
-  if (!is_current) forget_queue(name, slot);
+  lock_spin(&group->lock);
+  bool is_current = group->generation == generation;
+  if (is_current) *place_for(group, queue.queue) = queue;
+  unlock_spin(&group->lock);
+  if (!is_current) forget_queue(name, bucket);
 }
 
-void forget_queue(Datum name, int slot) {
-  Bucket* bucket = bucket_of_slot(slot);
-  if (!bucket) return;
+void forget_queue(Datum name, int bucket) {
+  ParkedGroup* group = group_of_bucket(bucket);
+  if (!group) return;
   uint64 queue = queue_identity(name);
-  lock_spin(&bucket->lock);
-  for (RememberedQueue& known : bucket->queue)
+  lock_spin(&group->lock);
+  for (RememberedQueue& known : group->queue)
     if (known.queue == queue) known = {};
-  unlock_spin(&bucket->lock);
+  unlock_spin(&group->lock);
 }
 
 void lower_fronts_to(const FirstParked& parked) {
   DatabaseState* database = this_database_if_known();
-  if (!buckets || !database) return;
+  if (!groups || !database) return;
   for (uint64 bits = parked.bits; bits; bits &= bits - 1) {
     int at = __builtin_ctzll(bits);
-    Bucket* bucket = parked_bucket_at(database, at);
-    lock_spin(&bucket->lock);
-    bucket->generation++;
-    for (RememberedQueue& known : bucket->queue) lower_front(&known, parked.at[at]);
-    unlock_spin(&bucket->lock);
+    ParkedGroup* group = group_at(database, at);
+    lock_spin(&group->lock);
+    group->generation++;
+    for (RememberedQueue& known : group->queue) lower_front(&known, parked.at[at]);
+    unlock_spin(&group->lock);
   }
 }
 

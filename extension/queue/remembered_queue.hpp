@@ -4,7 +4,7 @@
 //
 // Invariants:
 // - Promotions write under the queue's advisory lock (LockKind::kQueue) and the spinlock of the
-//   bucket, after their snapshot. Only a promotion gives a job a place. So every job with a place
+//   group, after their snapshot. Only a promotion gives a job a place. So every job with a place
 //   is among the remembered jobs, unless the promotion is undone.
 // - No parked job sorts before `front`. A commit that parks a job lowers the front of the job's
 //   queue, after the commit is visible. A promotion may have missed such a commit, so a promotion
@@ -22,7 +22,7 @@ namespace pulse {
 
 constexpr int kRememberedPlaces = 32;
 
-// Guard: the lock of the bucket (Bucket::lock).
+// Guard: the lock of the group (ParkedGroup::lock).
 struct RememberedQueue {
   uint64 queue;          // hash that identifies the queue in this job table; 0: none
   TransactionId writer;  // must have committed; invalid: no transaction must have
@@ -37,24 +37,24 @@ struct RememberedQueue {
 Size remembered_queues_size(int databases);
 void create_remembered_queues(int databases);
 
-// Forgets the queues of a database slot that another database takes over.
+// Forgets the queues of a database entry that another database takes over.
 void reset_remembered_queues(int database);
 
-// The number of commits that parked jobs of queues in this bucket. Call this function before taking
+// The number of commits that parked jobs of queues in this group. Call this function before taking
 // the snapshot.
-uint64 remembered_generation(int slot);
+uint64 remembered_generation(int bucket);
 
 // False when no memory of the queue holds for this transaction. Requires the queue's lock.
-bool recall_queue(Datum name, int slot, RememberedQueue* found);
+bool recall_queue(Datum name, int bucket, RememberedQueue* found);
 
 // Writes the memory of a queue. Requires the queue's lock. `started`: when the promotion began, if
 // the promotion had no memory of the queue to start from; else 0. `generation` precedes the
 // promotion's snapshot.
-void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started,
+void remember_queue(Datum name, int bucket, uint64 generation, TimestampTz started,
                     RememberedQueue queue);
 
 // Drops the memory of a queue.
-void forget_queue(Datum name, int slot);
+void forget_queue(Datum name, int bucket);
 
 // Lowers the fronts of this database to the jobs that a commit has parked. Cannot fail.
 void lower_fronts_to(const FirstParked& parked);

@@ -4,7 +4,7 @@
 
 namespace pulse {
 
-int queue_slot(const text* name) { return slot_of_hash(fnv1a(name)); }
+int queue_bucket(const text* name) { return bucket_of_hash(fnv1a(name)); }
 
 int task_bit(const text* identifier) {
   uint64 hash = fnv1a(identifier);
@@ -14,5 +14,5 @@ int task_bit(const text* identifier) {
 }  // namespace pulse
 
 PULSE_FUNCTION(pulse_queue_slot) {
-  PG_RETURN_INT16(static_cast<int16>(pulse::queue_slot(PG_GETARG_TEXT_PP(0))));
+  PG_RETURN_INT16(static_cast<int16>(pulse::queue_bucket(PG_GETARG_TEXT_PP(0))));
 }

@@ -12,9 +12,9 @@ struct LevelGroup {
   pg_atomic_uint64 frees;  // incremented by each commit that frees a place in a level of the group
   // Hash of the only level with waiting queues; kManyLevels: several levels.
   pg_atomic_uint64 level;
-  pg_atomic_uint64 dry_until;  // when a rated level of the group has a token again
-  pg_atomic_uint32 next_slot;  // where the next walk over `waits` begins
-  // A bit for each queue slot with a waiting queue.
+  pg_atomic_uint64 dry_until;    // when a rated level of the group has a token again
+  pg_atomic_uint32 next_bucket;  // where the next walk over `waits` begins
+  // A bit for each queue bucket with a waiting queue.
   pg_atomic_uint64 waits[kQueueWords];
 };
 constexpr uint64 kManyLevels = ~UINT64CONST(0);

@@ -18,8 +18,8 @@ enum class MaintainerEnd : uint32 {
   kFailed,        // the maintainer has logged an error
   kUnknown,       // the server has no such database
   kClosed,        // the database accepts no connections
-  kNoPlace,       // no database slot is left for the database
-  kNoProcess,     // no worker slot is free
+  kNoPlace,       // no database entry is left for the database
+  kNoProcess,     // no worker entry is free
 };
 
 // State of the background worker in one database. Times are microseconds of the monotonic clock.

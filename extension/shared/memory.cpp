@@ -48,7 +48,7 @@ void reset_database(DatabaseState* database) {
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
            &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->first_look, &database->next_slot, &database->next_parent_slot,
+  init_all(0, &database->first_look, &database->next_bucket, &database->next_parent_bucket,
            &database->any_generation, &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
@@ -60,7 +60,7 @@ void reset_database(DatabaseState* database) {
   init_all(0, &database->waiting_levels, &database->freed_levels, &database->rated_levels,
            &database->blocked_sweeps);
   for (LevelGroup& group : database->level_groups) {
-    init_all(0, &group.frees, &group.level, &group.next_slot);
+    init_all(0, &group.frees, &group.level, &group.next_bucket);
     init_all(kNever, &group.dry_until);
     for (pg_atomic_uint64& word : group.waits) init_all(0, &word);
   }
@@ -90,8 +90,8 @@ void init_state(SharedState* created, Extent extent) {
     for (RateCredit& credit : database->rate_credits) SpinLockInit(&credit.lock);
     reset_database(database);
     SpinLockInit(&database->wake_group_lock);
-    for (WakeGroup& slot : database->wake_groups)
-      init_all(0, &slot.users, &slot.wake_group, &slot.tasks, &slot.generation);
+    for (WakeGroup& entry : database->wake_groups)
+      init_all(0, &entry.users, &entry.wake_group, &entry.tasks, &entry.generation);
   }
   Waiter* waiter = waiter_array(created);
   for (int i = 0; i < extent.waiters; i++) init_all(0, &waiter[i].word, &waiter[i].woken_at);
@@ -110,43 +110,43 @@ void allocate_from_spare() {
                 errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-// The slot of the database; for InvalidOid a free slot.
-DatabaseState* find_slot(SharedState* all, Oid database) {
+// The entry of the database; for InvalidOid a free entry.
+DatabaseState* find_entry(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++)
     if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
   return nullptr;
 }
 
-// Searches again under the lock, because a slot that became free may precede the slot that another
-// backend takes.
-DatabaseState* take_free_slot(SharedState* all, Oid database) {
+// Searches again under the lock, because a entry that became free may precede the entry that
+// another backend takes.
+DatabaseState* take_free_entry(SharedState* all, Oid database) {
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  DatabaseState* slot = find_slot(all, database);
-  if (!slot) slot = find_slot(all, InvalidOid);
-  if (slot) pg_atomic_write_u32(&slot->oid, database);
+  DatabaseState* entry = find_entry(all, database);
+  if (!entry) entry = find_entry(all, InvalidOid);
+  if (entry) pg_atomic_write_u32(&entry->oid, database);
   LWLockRelease(AddinShmemInitLock);
-  return slot;
+  return entry;
 }
 
-// A slot may have been given back, and then taken by another database.
-bool is_ours(DatabaseState* slot) { return pg_atomic_read_u32(&slot->oid) == MyDatabaseId; }
+// A entry may have been given back, and then taken by another database.
+bool is_ours(DatabaseState* entry) { return pg_atomic_read_u32(&entry->oid) == MyDatabaseId; }
 
-// Takes over the slot of a dropped database, which no session uses any more. Catalog lookups may
-// wait, so the lookups precede the lock, under which no other backend takes over a slot.
+// Takes over the entry of a dropped database, which no session uses any more. Catalog lookups may
+// wait, so the lookups precede the lock, under which no other backend takes over a entry.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
-    DatabaseState* slot = &all->database[i];
-    Oid seen = pg_atomic_read_u32(&slot->oid);
-    if (seen == database) return slot;
+    DatabaseState* entry = &all->database[i];
+    Oid seen = pg_atomic_read_u32(&entry->oid);
+    if (seen == database) return entry;
     if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(seen))) continue;
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    DatabaseState* found = find_slot(all, database);
-    if (!found && pg_atomic_read_u32(&slot->oid) == seen) {
-      reset_database(slot);
-      if (on_slot_taken_over) on_slot_taken_over(i);
-      pg_write_barrier();  // a backend that finds the oid without the lock finds the slot reset
-      pg_atomic_write_u32(&slot->oid, database);
-      found = slot;
+    DatabaseState* found = find_entry(all, database);
+    if (!found && pg_atomic_read_u32(&entry->oid) == seen) {
+      reset_database(entry);
+      if (on_entry_taken_over) on_entry_taken_over(i);
+      pg_write_barrier();  // a backend that finds the oid without the lock finds the entry reset
+      pg_atomic_write_u32(&entry->oid, database);
+      found = entry;
     }
     LWLockRelease(AddinShmemInitLock);
     if (found) return found;
@@ -154,7 +154,7 @@ DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   return nullptr;
 }
 
-void report_no_slot() {
+void report_no_entry() {
   static bool is_reported = false;
   if (is_reported) return;
   is_reported = true;
@@ -166,7 +166,7 @@ void report_no_slot() {
 
 }  // namespace
 
-void (*on_slot_taken_over)(int slot) = nullptr;
+void (*on_entry_taken_over)(int entry) = nullptr;
 
 void* shared_area(const char* name, Size size, InitArea init) {
   bool found;
@@ -212,9 +212,9 @@ SharedState* shared() {
 DatabaseState* database_state(Oid database) {
   SharedState* all = shared();
   if (!all) return nullptr;
-  DatabaseState* slot = find_slot(all, database);
-  if (!slot) slot = take_free_slot(all, database);
-  if (slot) return slot;
+  DatabaseState* entry = find_entry(all, database);
+  if (!entry) entry = take_free_entry(all, database);
+  if (entry) return entry;
   // A process without a database has no syscache to check whether another database was dropped.
   bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
   return can_look ? take_over_dropped(all, database) : nullptr;
@@ -223,7 +223,7 @@ DatabaseState* database_state(Oid database) {
 DatabaseState* this_database() {
   if (this_database_if_known()) return cached_database;
   cached_database = database_state(MyDatabaseId);
-  if (!cached_database && shared()) report_no_slot();
+  if (!cached_database && shared()) report_no_entry();
   return cached_database;
 }
 
@@ -231,22 +231,22 @@ DatabaseState* this_database_if_known() {
   return cached_database && is_ours(cached_database) ? cached_database : nullptr;
 }
 
-DatabaseState* slot_if_taken() {
-  return state && OidIsValid(MyDatabaseId) ? find_slot(state, MyDatabaseId) : nullptr;
+DatabaseState* entry_if_taken() {
+  return state && OidIsValid(MyDatabaseId) ? find_entry(state, MyDatabaseId) : nullptr;
 }
 
-void give_back_slot() {
-  DatabaseState* slot = slot_if_taken();
-  if (!slot || pg_atomic_read_u32(&slot->maintainer.process) != 0 ||
-      pg_atomic_read_u32(&slot->maintainer.is_serving) != 0)
+void give_back_entry() {
+  DatabaseState* entry = entry_if_taken();
+  if (!entry || pg_atomic_read_u32(&entry->maintainer.process) != 0 ||
+      pg_atomic_read_u32(&entry->maintainer.is_serving) != 0)
     return;
-  reset_database(slot);
-  if (on_slot_taken_over) on_slot_taken_over(slot_of_database(slot));
-  pg_write_barrier();  // the next backend that takes the slot finds the slot reset
-  pg_atomic_write_u32(&slot->oid, 0);
+  reset_database(entry);
+  if (on_entry_taken_over) on_entry_taken_over(entry_number(entry));
+  pg_write_barrier();  // the next backend that takes the entry finds the entry reset
+  pg_atomic_write_u32(&entry->oid, 0);
 }
 
-int slot_of_database(const DatabaseState* database) {
+int entry_number(const DatabaseState* database) {
   return static_cast<int>(database - state->database);
 }
 

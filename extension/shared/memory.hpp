@@ -7,9 +7,9 @@
 //   sweeps rebuild from the tables the areas that claims and sweeps need.
 // - Each struct says the guard of its fields. `atomic`: any backend reads and writes, by the
 //   operations of port/atomics.h. `constant`: written by the creator alone. `owner`: written by the
-//   backend that owns the slot. `NAME_lock`: read and written under the spinlock.
-// - A database slot belongs to the database of `oid`. A backend gives a slot to a database under
-//   the server's AddinShmemInitLock, after a reset of a slot that another database had.
+//   backend that owns the entry. `NAME_lock`: read and written under the spinlock.
+// - A database entry belongs to the database of `oid`. A backend gives a entry to a database under
+//   the server's AddinShmemInitLock, after a reset of a entry that another database had.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -23,19 +23,19 @@ namespace pulse {
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 
 // After a start, and after new settings of the members of a level, claims and sweeps check all
-// queues once, from slot 0 on.
+// queues once, from entry 0 on.
 enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
 
-// State of one database. The first backend that needs the database slot takes the slot. The slot
+// State of one database. The first backend that needs the database entry takes the entry. The entry
 // stays taken until a restart, or until the extension or the database is dropped. Guard of all
 // fields: atomic, except in RateCredit.
 struct DatabaseState {
-  // The database; 0: the slot is free.
+  // The database; 0: the entry is free.
   pg_atomic_uint32 oid;
-  pg_atomic_uint32 first_look;  // a value of FirstLook
-  pg_atomic_uint32 next_slot;   // the queue slot at which the next check of queues continues
-  // The parent slot at which the next sweep continues.
-  pg_atomic_uint32 next_parent_slot;
+  pg_atomic_uint32 first_look;   // a value of FirstLook
+  pg_atomic_uint32 next_bucket;  // the queue bucket at which the next check of queues continues
+  // The parent bucket at which the next sweep continues.
+  pg_atomic_uint32 next_parent_bucket;
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];
   slock_t wake_group_lock;  // held by a session that joins a group
@@ -50,11 +50,11 @@ struct DatabaseState {
   pg_atomic_uint64 wake_check_due;
   // When a sweep is requested, before the interval of sweeps ends.
   pg_atomic_uint64 sweep_due;
-  // A bit for each queue slot, set when a queue of the slot may be promoted. Then a bit for each
-  // parent slot, set when a job that waits for a parent of the slot may start.
+  // A bit for each queue bucket, set when a queue of the entry may be promoted. Then a bit for each
+  // parent bucket, set when a job that waits for a parent of the entry may start.
   pg_atomic_uint64 marks[kMarkWords];
-  // The parent slots of the jobs that wait for a parent and were checked, and perhaps further
-  // slots.
+  // The parent buckets of the jobs that wait for a parent and were checked, and perhaps further
+  // entries.
   pg_atomic_uint64 awaited_parents[kParentWords];
   // waiting_levels: level groups in which queues wait. freed_levels: level groups with waiting
   // queues and a freed place; then a bit for each fair ring that may have a job to start.
@@ -79,8 +79,8 @@ struct SharedState {
   // 1: the launcher retries the databases that the launcher could not serve
   pg_atomic_uint32 must_retry;
   pg_atomic_uint32 may_stay;  // 1: every listed database can keep a maintainer
-  pg_atomic_uint32 waiting;   // waiter slots in use; a commit that reads 0 wakes no waiter
-  // End-waiter slots in use; a commit that reads 0 reads no end-waiter slot.
+  pg_atomic_uint32 waiting;   // waiter entries in use; a commit that reads 0 wakes no waiter
+  // End-waiter entries in use; a commit that reads 0 reads no end-waiter entry.
   pg_atomic_uint32 end_waiting;
   EndWaiter end_waiters[kEndWaiters];
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
@@ -104,14 +104,14 @@ void create_shared_state();
 // Whether the server preloaded the library, so that every area has the full size.
 bool is_preloaded();
 
-// Called with the slot of a dropped database, before another database takes the slot over.
-extern void (*on_slot_taken_over)(int slot);
+// Called with the entry of a dropped database, before another database takes the entry over.
+extern void (*on_entry_taken_over)(int entry);
 
 // The shared state, allocated at run time if the library was not preloaded. NULL when no memory is
 // left: then workers poll.
 SharedState* shared();
 
-// The state of a database. NULL when no slot is left.
+// The state of a database. NULL when no entry is left.
 DatabaseState* database_state(Oid database);
 
 // The state of this database, or NULL. May raise, so a transaction calls this function before its
@@ -121,18 +121,18 @@ DatabaseState* this_database();
 // The state of this database if this session has found the state before; safe in callbacks.
 DatabaseState* this_database_if_known();
 
-// The state of this database if any session has taken a slot for the database; takes no slot, safe
-// in callbacks.
-DatabaseState* slot_if_taken();
+// The state of this database if any session has taken a entry for the database; takes no entry,
+// safe in callbacks.
+DatabaseState* entry_if_taken();
 
-// Frees the slot of this database, which no longer has the extension; safe in callbacks. A database
-// that maintainers serve keeps its slot.
-void give_back_slot();
+// Frees the entry of this database, which no longer has the extension; safe in callbacks. A
+// database that maintainers serve keeps its entry.
+void give_back_entry();
 
-// The slot number of this database.
-int slot_of_database(const DatabaseState* database);
+// The entry number of this database.
+int entry_number(const DatabaseState* database);
 
-// The waiter slots, which follow the last database.
+// The waiter entries, which follow the last database.
 Waiter* waiter_array(SharedState* state);
 
 // The start of this server incarnation, and the number of the incarnation.

@@ -29,16 +29,16 @@ inline int level_group(uint64 hash) {
   return static_cast<int>((hash ^ (hash >> 32)) % kLevelGroups);
 }
 
-// The place that the end of a job of this queue frees: the slot of the queue's mark, and the groups
-// of the queue's levels.
+// The place that the end of a job of this queue frees: the bucket of the queue's mark, and the
+// groups of the queue's levels.
 struct QueuePlace {
   uint64 hash;
-  int slot;
+  int bucket;
   uint64 level_groups;
 };
 
 inline QueuePlace place_in_queue(const text* name) {
-  QueuePlace place = {fnv1a(name), queue_slot(name), 0};
+  QueuePlace place = {fnv1a(name), queue_bucket(name), 0};
   LevelNames levels = level_names(name);
   for (int i = 0; i < levels.count; i++)
     place.level_groups |= UINT64CONST(1) << level_group(fnv1a(VARDATA_ANY(name), levels.length[i]));

@@ -22,7 +22,7 @@ struct WakeGroup {
 
 // A backend that waits, or that a commit woke and that has not claimed since. `word` packs the
 // state, the number of further jobs for the waiter, and a sequence number. The sequence number
-// makes a waker's compare-and-swap fail when another backend took the slot.
+// makes a waker's compare-and-swap fail when another backend took the entry.
 enum WaiterState : uint64 { kFree = 0, kTaken = 1, kWaiting = 2, kWoken = 3 };
 
 struct Waiter {

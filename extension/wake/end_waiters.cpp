@@ -14,12 +14,12 @@ struct Ends {
   SharedState* all;  // NULL: this transaction ends no job
   uint64 bits[kParentWords];
 
-  void add(int64 id) { bits[parent_slot(id) / 64] |= UINT64CONST(1) << (id % 64); }
-  bool may_have(int64 id) const { return (bits[parent_slot(id) / 64] >> (id % 64)) & 1; }
+  void add(int64 id) { bits[parent_bucket(id) / 64] |= UINT64CONST(1) << (id % 64); }
+  bool may_have(int64 id) const { return (bits[parent_bucket(id) / 64] >> (id % 64)) & 1; }
 };
 
 Ends ends;
-EndWaiter* own_slot = nullptr;
+EndWaiter* own_entry = nullptr;
 
 bool waits_for_these(EndWaiter* waiter) {
   for (pg_atomic_uint64& awaited : waiter->ids) {
@@ -51,9 +51,9 @@ void note_ends_of_parents() {
   }
 }
 
-bool copy_ended_parents(uint64* slots) {
+bool copy_ended_parents(uint64* entries) {
   if (!ends.all) return false;
-  memcpy(slots, ends.bits, sizeof(ends.bits));
+  memcpy(entries, ends.bits, sizeof(ends.bits));
   return true;
 }
 
@@ -77,36 +77,36 @@ void forget_ends() {
 bool enter_end_waiting() {
   SharedState* all = shared();
   auto process = static_cast<uint32>(own_proc_number()) + 1;
-  for (int i = 0; all && !own_slot && i < kEndWaiters; i++) {
-    EndWaiter* slot = &all->end_waiters[i];
+  for (int i = 0; all && !own_entry && i < kEndWaiters; i++) {
+    EndWaiter* entry = &all->end_waiters[i];
     uint32 owner = 0;
-    if (pg_atomic_compare_exchange_u32(&slot->process, &owner, process)) own_slot = slot;
+    if (pg_atomic_compare_exchange_u32(&entry->process, &owner, process)) own_entry = entry;
   }
-  if (!own_slot) return false;
-  pg_atomic_write_u32(&own_slot->database, MyDatabaseId);
+  if (!own_entry) return false;
+  pg_atomic_write_u32(&own_entry->database, MyDatabaseId);
   pg_atomic_fetch_add_u32(&all->end_waiting, 1);
   return true;
 }
 
 bool await_ends(const int64* job_ids, int count) {
-  if (!own_slot) return false;
+  if (!own_entry) return false;
   bool is_changed = false;
   for (int i = 0; i < kAwaitedIds; i++) {
     uint64 id = count > kAwaitedIds ? kEveryId
                 : i < count         ? static_cast<uint64>(job_ids[i])
                                     : kNoId;
-    is_changed |= pg_atomic_exchange_u64(&own_slot->ids[i], id) != id;
+    is_changed |= pg_atomic_exchange_u64(&own_entry->ids[i], id) != id;
   }
   pg_memory_barrier();  // before the snapshot of the reading that follows
   return is_changed;
 }
 
 void leave_end_waiting() {
-  if (!own_slot) return;
-  for (pg_atomic_uint64& id : own_slot->ids) pg_atomic_write_u64(&id, kNoId);
+  if (!own_entry) return;
+  for (pg_atomic_uint64& id : own_entry->ids) pg_atomic_write_u64(&id, kNoId);
   pg_atomic_fetch_sub_u32(&shared()->end_waiting, 1);
-  pg_atomic_write_u32(&own_slot->process, 0);
-  own_slot = nullptr;
+  pg_atomic_write_u32(&own_entry->process, 0);
+  own_entry = nullptr;
 }
 
 }  // namespace pulse

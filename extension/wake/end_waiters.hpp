@@ -2,7 +2,7 @@
 // the end waiters in SharedState.
 //
 // Invariants:
-// - Only the owner of an end-waiter slot writes the ids of the slot. All fields are atomics.
+// - Only the owner of an end-waiter entry writes the ids of the entry. All fields are atomics.
 // - No end is missed: a session enters its ids before the session reads the jobs, and a commit
 //   makes its ends visible before the commit reads the ids. So the commit sees the ids, or the
 //   session sees the end.
@@ -20,23 +20,24 @@ void note_ended_job(int64 job_id);
 // wait for. Cannot fail.
 void note_ends_of_parents();
 
-// Copies the parent slots of the jobs that this transaction has ended; false without any ended job.
-bool copy_ended_parents(uint64* slots);
+// Copies the parent buckets of the jobs that this transaction has ended; false without any ended
+// job.
+bool copy_ended_parents(uint64* entries);
 
 // Both are called at the end of the transaction. A commit wakes each session that waits for an
 // ended job; where no session waits, the commit reads one counter. Neither function can fail.
 void wake_for_ends();
 void forget_ends();
 
-// Takes an end-waiter slot in shared memory; false when no slot is free. The end of a failed
-// transaction gives the slot back.
+// Takes an end-waiter entry in shared memory; false when no entry is free. The end of a failed
+// transaction gives the entry back.
 bool enter_end_waiting();
 
-// Waits from now on for the first of these ids. With more ids than a slot holds, every end of the
-// database wakes the session. True when the call changed the ids of the slot: the caller then reads
-// the jobs again.
+// Waits from now on for the first of these ids. With more ids than a entry holds, every end of the
+// database wakes the session. True when the call changed the ids of the entry: the caller then
+// reads the jobs again.
 bool await_ends(const int64* job_ids, int count);
-// Gives the end-waiter slot back, if the session has a slot.
+// Gives the end-waiter entry back, if the session has a entry.
 void leave_end_waiting();
 
 }  // namespace pulse

@@ -45,7 +45,7 @@ void UnpromotedQueues::remove(uint64 hash) {
 void UnpromotedQueues::narrow(Marks* marks) const {
   if (count == kUnknown) return;
   memset(marks->words, 0, sizeof(uint64) * kQueueWords);
-  for (int i = 0; i < count; i++) marks->add(slot_of_hash(queue[i]));
+  for (int i = 0; i < count; i++) marks->add(bucket_of_hash(queue[i]));
 }
 
 }  // namespace pulse

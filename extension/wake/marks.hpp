@@ -9,9 +9,9 @@ struct Marks {
   bool any;
   uint64 words[kMarkWords];
 
-  void add(int slot) {
+  void add(int bucket) {
     any = true;
-    words[slot / 64] |= UINT64CONST(1) << (slot % 64);
+    words[bucket / 64] |= UINT64CONST(1) << (bucket % 64);
   }
   void add_all(const Marks& marks) {
     any |= marks.any;

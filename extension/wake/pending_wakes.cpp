@@ -142,8 +142,8 @@ void note_more(int bit) {
 
 const FirstParked& made_parked() { return pending.parked; }
 
-void note_parked(int queue_slot, ParkedKey key) {
-  if (begin_pending()) pending.parked.add(parked_bucket(queue_slot), key);
+void note_parked(int queue_bucket, ParkedKey key) {
+  if (begin_pending()) pending.parked.add(parked_group(queue_bucket), key);
 }
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
@@ -151,21 +151,21 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
   // A future job also marks its queue, because the job may be due when this transaction commits.
   uint64 hash = fnv1a(queue_name);
   note_queue(hash);
-  note_parked(slot_of_hash(hash), {priority, run_at});
+  note_parked(bucket_of_hash(hash), {priority, run_at});
   if (run_at > wall_now())
     note_parked_due(run_at);
   else
     note_more(task_bit(identifier));
 }
 
-static void note_mark(int slot) {
-  pending.marks.add(slot);
-  pending.own_marks.add(slot);
+static void note_mark(int bucket) {
+  pending.marks.add(bucket);
+  pending.own_marks.add(bucket);
 }
 
 void note_queue(uint64 hash) {
   if (!begin_pending()) return;
-  note_mark(slot_of_hash(hash));
+  note_mark(bucket_of_hash(hash));
   pending.unpromoted.add(hash);
 }
 
@@ -173,20 +173,20 @@ void note_promoted(uint64 hash) { pending.unpromoted.remove(hash); }
 
 bool note_parent(int64 job_id) {
   if (!begin_pending()) return false;
-  note_mark(parent_mark(parent_slot(job_id)));
+  note_mark(parent_mark(parent_bucket(job_id)));
   return true;
 }
 
 void note_end_of_parent(DatabaseState* database, int64 job_id) {
-  int slot = parent_slot(job_id);
-  uint64 awaited = pg_atomic_read_u64(&database->awaited_parents[slot / 64]) |
-                   pending.marks.words[kQueueWords + slot / 64];
-  if ((awaited >> (slot % 64)) & 1) (void)note_parent(job_id);
+  int bucket = parent_bucket(job_id);
+  uint64 awaited = pg_atomic_read_u64(&database->awaited_parents[bucket / 64]) |
+                   pending.marks.words[kQueueWords + bucket / 64];
+  if ((awaited >> (bucket % 64)) & 1) (void)note_parent(job_id);
 }
 
-void note_ended_parents(int word, uint64 slots) {
+void note_ended_parents(int word, uint64 buckets) {
   pending.any = pending.marks.any = true;
-  pending.marks.words[kQueueWords + word] |= slots;
+  pending.marks.words[kQueueWords + word] |= buckets;
 }
 
 void note_place_freed(const QueuePlace& place) {
@@ -204,20 +204,20 @@ void note_sweep(TimestampTz at) {
 }
 
 // Takes a mark set by this transaction itself. The commit still publishes the mark.
-static bool take_own_mark(int* slot) {
+static bool take_own_mark(int* bucket) {
   for (int i = 0; pending.own_marks.any && i < kMarkWords; i++) {
     uint64* word = &pending.own_marks.words[i];
     if (!*word) continue;
-    *slot = i * 64 + __builtin_ctzll(*word);
+    *bucket = i * 64 + __builtin_ctzll(*word);
     *word &= *word - 1;
     return true;
   }
   return false;
 }
 
-bool take_mark(int* slot) {
+bool take_mark(int* bucket) {
   pending.takes_in = GetCurrentSubTransactionId();
-  if (take_own_mark(slot)) return true;
+  if (take_own_mark(bucket)) return true;
   // Each call continues where the last call stopped, so that no mark waits behind busier marks.
   static int next_word = 0;
   DatabaseState* database = this_database();
@@ -231,8 +231,8 @@ bool take_mark(int* slot) {
       // The mark is cleared before the promotion, so a mark set meanwhile stays.
       if (!(pg_atomic_fetch_and_u64(&database->marks[at], ~mask) & mask)) continue;
       pending.any = true;
-      *slot = at * 64 + bit;
-      pending.taken.add(*slot);
+      *bucket = at * 64 + bit;
+      pending.taken.add(*bucket);
       next_word = at;
       return true;
     }
@@ -267,16 +267,16 @@ void return_freed_level(int group) {
   pending.returned_levels |= UINT64CONST(1) << group;
 }
 
-void note_wait_taken(int slot, uint64 rings) {
+void note_wait_taken(int bucket, uint64 rings) {
   pending.any = true;
   pending.takes_in = GetCurrentSubTransactionId();
   pending.taken_levels |= rings;
-  pending.taken.add(slot);
+  pending.taken.add(bucket);
 }
 
-void return_mark(int slot) {
+void return_mark(int bucket) {
   pending.any = true;
-  pending.returned.add(slot);
+  pending.returned.add(bucket);
 }
 
 void wake_for_commit() {
@@ -348,7 +348,7 @@ PULSE_FUNCTION(pulse_note_job) {
 PULSE_FUNCTION(pulse_note_queue) {
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
   pulse::note_place_freed(place);
-  pulse::note_parked(place.slot, {PG_INT16_MIN, PG_INT64_MIN});
+  pulse::note_parked(place.bucket, {PG_INT16_MIN, PG_INT64_MIN});
   PG_RETURN_BOOL(true);
 }
 

@@ -25,16 +25,17 @@ TimestampTz own_ready_from(int bit);
 // The jobs over which claims of this transaction raised low-water marks.
 const EarliestRunAt& gone_past();
 
-// The first parked jobs of queues, by a remainder of the queue's slot, in the order of promotions.
+// The first parked jobs of queues, by a remainder of the queue's bucket, in the order of
+// promotions.
 struct ParkedKey {
   int16 priority;
   TimestampTz run_at;
 };
-constexpr int kParkedBuckets = 64;
-inline int parked_bucket(int queue_slot) { return queue_slot % kParkedBuckets; }
+constexpr int kParkedGroups = 64;
+inline int parked_group(int queue_bucket) { return queue_bucket % kParkedGroups; }
 struct FirstParked {
   uint64 bits;
-  ParkedKey at[kParkedBuckets];
+  ParkedKey at[kParkedGroups];
 
   void add(int bucket, ParkedKey key) {
     ParkedKey* first = &at[bucket];
@@ -48,15 +49,15 @@ struct FirstParked {
 // The jobs that this transaction parked so far.
 const FirstParked& made_parked();
 
-// A job of a queue with this slot was parked.
-void note_parked(int queue_slot, ParkedKey key);
+// A job of a queue with this bucket was parked.
+void note_parked(int queue_bucket, ParkedKey key);
 
 // This job is ready, or is parked if the job has a queue. The least priority stands for an unknown
 // priority.
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at,
               int16 priority = PG_INT16_MIN);
 
-// A queue may have a free slot or a new job.
+// A queue may have a free bucket or a new job.
 void note_queue(uint64 hash);
 
 // This transaction has promoted the queue, and keeps the queue's lock to the end. So the commit
@@ -82,23 +83,23 @@ void note_passed(int bit, TimestampTz run_at);
 // The task has more ready jobs than this claim took.
 void note_more(int bit);
 
-// A job waits for this parent: the commit marks the parent's slot. False without shared memory.
+// A job waits for this parent: the commit marks the parent's bucket. False without shared memory.
 bool note_parent(int64 job_id);
 
 // This transaction ends a job. If jobs wait for this parent, claims of the same transaction find
 // the waiting jobs too.
 void note_end_of_parent(DatabaseState* database, int64 job_id);
 
-// Called by the commit: jobs wait for parents of these slots, and the transaction ends such a
+// Called by the commit: jobs wait for parents of these buckets, and the transaction ends such a
 // parent. Cannot fail.
-void note_ended_parents(int word, uint64 slots);
+void note_ended_parents(int word, uint64 buckets);
 
 // The settings of a level, or of all members of a level, change: claims check the queues that wait
 // for a level, or every queue.
 void note_level_settings(bool of_members);
 
 // Takes a mark from shared memory; an abort sets the mark again. False when no mark is set.
-bool take_mark(int* slot);
+bool take_mark(int* bucket);
 
 // Takes a level group with a freed place and waiting queues; an abort returns the group. False when
 // no group is marked.
@@ -110,14 +111,14 @@ void return_freed_level(int group);
 
 // Takes the mark of a queue that waited for its level or its turn. An abort sets the mark again,
 // and sets these rings in `freed_levels`.
-void note_wait_taken(int slot, uint64 rings = 0);
+void note_wait_taken(int bucket, uint64 rings = 0);
 
 // True when a mark is still set, or queues wait for a level in which a place came free.
 bool marks_remain();
 
 // Sets the mark again at the end of this transaction, committed or not, because the queue or parent
 // has work left.
-void return_mark(int slot);
+void return_mark(int bucket);
 
 // For a transaction that is prepared: the news of its commit. Neither function can fail.
 struct PreparedNotes;

@@ -38,7 +38,7 @@ bool change_entry(Entry* entry, uint32 from, uint32 to) {
   return pg_atomic_compare_exchange_u32(&entry->xid, &from, to);
 }
 
-Entry* take_free_entry() {
+Entry* take_free_note() {
   for (int i = 0; i < entry_count(); i++)
     if (change_entry(&table->entries[i], kFreeEntry, kBusyEntry)) return &table->entries[i];
   return nullptr;
@@ -88,7 +88,7 @@ void create_prepared_notes() {
 void leave_notes_to_prepared() {
   uint64 ended_parents[kParentWords] = {};
   if (!table || !(copy_ended_parents(ended_parents) || has_notes())) return;
-  Entry* entry = take_free_entry();
+  Entry* entry = take_free_note();
   if (!entry) return;
   memset(&entry->notes, 0, sizeof(PreparedNotes));
   copy_notes(&entry->notes);
@@ -134,7 +134,7 @@ PULSE_FUNCTION(pulse_await_prepared) {
   using namespace pulse;
   TransactionId xid = PG_GETARG_TRANSACTIONID(0);
   bool is_unknown = table && PG_GETARG_TIMESTAMPTZ(1) < table->created_at && !is_entered(xid);
-  if (Entry* entry = is_unknown ? take_free_entry() : nullptr) {
+  if (Entry* entry = is_unknown ? take_free_note() : nullptr) {
     note_anything(&entry->notes);
     enter_notes(entry, xid);
   }

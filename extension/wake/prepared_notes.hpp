@@ -25,7 +25,7 @@ struct PreparedNotes {
   EarliestRunAt ready;
   FirstParked parked;
   Marks marks;
-  // The parent slots of the jobs that the transaction has ended.
+  // The parent buckets of the jobs that the transaction has ended.
   uint64 ended_parents[kParentWords];
   uint64 freed_levels;
   JobCounts jobs;

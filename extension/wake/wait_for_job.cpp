@@ -25,7 +25,7 @@ struct WakeState {
   uint64 wake_group;
   uint32 capacity;
   // The entry of the wake group; NULL: the session goes by the generations of its tasks.
-  WakeGroup* group_slot;
+  WakeGroup* group_entry;
   uint64 wake_group_generation;
   uint64 generation[kTaskBits];
   uint64 any_generation;
@@ -41,9 +41,9 @@ void leave_wake_group() {
   joined = nullptr;
 }
 
-bool has_terms(WakeGroup* slot, uint64 wake_group, uint64 tasks) {
-  return pg_atomic_read_u64(&slot->wake_group) == wake_group &&
-         pg_atomic_read_u64(&slot->tasks) == tasks;
+bool has_terms(WakeGroup* entry, uint64 wake_group, uint64 tasks) {
+  return pg_atomic_read_u64(&entry->wake_group) == wake_group &&
+         pg_atomic_read_u64(&entry->tasks) == tasks;
 }
 
 // The entry of this wake group, which the session keeps until the session joins another group or
@@ -53,11 +53,11 @@ WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 ta
   if (joined && has_terms(joined, wake_group, tasks)) return joined;
   leave_wake_group();
   lock_spin(&database->wake_group_lock);
-  for (WakeGroup& slot : database->wake_groups) {
-    bool is_free = pg_atomic_read_u32(&slot.users) == 0;
-    if (is_free && !joined) joined = &slot;
-    if (is_free || !has_terms(&slot, wake_group, tasks)) continue;
-    joined = &slot;
+  for (WakeGroup& entry : database->wake_groups) {
+    bool is_free = pg_atomic_read_u32(&entry.users) == 0;
+    if (is_free && !joined) joined = &entry;
+    if (is_free || !has_terms(&entry, wake_group, tasks)) continue;
+    joined = &entry;
     break;
   }
   if (joined) {
@@ -72,8 +72,8 @@ WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 ta
 bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left >= WorkLeft::kUnseen) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
-  if (sample.group_slot)
-    return pg_atomic_read_u64(&sample.group_slot->generation) != sample.wake_group_generation;
+  if (sample.group_entry)
+    return pg_atomic_read_u64(&sample.group_entry->generation) != sample.wake_group_generation;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((sample.tasks >> bit) & 1) &&
         pg_atomic_read_u64(&database->generation[bit]) != sample.generation[bit])
@@ -149,12 +149,12 @@ void register_session_end() {
 }
 
 // Waits until a wake-up, a due time or the end of the time.
-void wait_in_slot(DatabaseState* database, bool sampled, int64 end) {
+void wait_in_entry(DatabaseState* database, bool sampled, int64 end) {
   // The wait compares generations only once: later commits find this waiter, and wake this waiter
   // if the choice falls on the waiter. A second comparison would end the wait for commits that woke
   // another waiter.
   if (sampled && moved_since_sample(database)) return;
-  // DROP EXTENSION gives the database slot back, perhaps to another database.
+  // DROP EXTENSION gives the database entry back, perhaps to another database.
   while (!is_woken() && this_database_if_known()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
@@ -178,20 +178,20 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   // The end is on the monotonic clock, so that setting the wall clock neither ends a wait nor makes
   // a wait endless.
   int64 end = monotonic_us() + wait_us;
-  if (const Waiter* slot = slot_of_session()) {
-    // A commit woke the worker of this slot, and the worker has not claimed since.
-    if (slot->worker_id == worker_id) return;
+  if (const Waiter* entry = entry_of_session()) {
+    // A commit woke the worker of this entry, and the worker has not claimed since.
+    if (entry->worker_id == worker_id) return;
     leave_waiting();
   }
   register_session_end();
   if (!enter_waiting(worker_id, tasks, wake_group, sampled ? sample.capacity : 1)) {
-    // No waiter slot is free, so the worker polls.
+    // No waiter entry is free, so the worker polls.
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
   }
   if (is_among_first_waiters(kCheckingWaiters)) end = Min(end, monotonic_us() + kCheckAfterUs);
   is_waiting = true;
-  wait_in_slot(database, sampled, end);
+  wait_in_entry(database, sampled, end);
   is_waiting = false;
   stop_waiting();
 }
@@ -221,12 +221,12 @@ bool sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int ca
   sample.tasks = tasks;
   sample.wake_group = wake_group;
   sample.capacity = static_cast<uint32>(capacity);
-  sample.group_slot = nullptr;
+  sample.group_entry = nullptr;
   if (!database) return false;
   register_session_end();
-  if (tasks != 0) sample.group_slot = join_wake_group(database, wake_group, tasks);
-  if (sample.group_slot)
-    sample.wake_group_generation = pg_atomic_read_u64(&sample.group_slot->generation);
+  if (tasks != 0) sample.group_entry = join_wake_group(database, wake_group, tasks);
+  if (sample.group_entry)
+    sample.wake_group_generation = pg_atomic_read_u64(&sample.group_entry->generation);
   sample.any_generation = pg_atomic_read_u64(&database->any_generation);
   for (int bit = 0; bit < kTaskBits; bit++)
     sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);

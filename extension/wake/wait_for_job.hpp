@@ -37,7 +37,7 @@ void offer_sweep();
 // Called when the transaction of a claim has committed: the claim has used the wake-up.
 void forget_unused_wakeup();
 
-// Frees this backend's waiter slot after an error. Hands over the wake-up that the waiter or the
+// Frees this backend's waiter entry after an error. Hands over the wake-up that the waiter or the
 // failed claim had received.
 void leave_waiting();
 

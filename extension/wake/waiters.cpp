@@ -26,7 +26,7 @@ constexpr int64 kTakeByUs = 100000;
 // before the check.
 constexpr int kWatchers = 2;
 
-Waiter* own_slot = nullptr;
+Waiter* own_entry = nullptr;
 
 WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStateMask); }
 
@@ -70,7 +70,7 @@ bool give_more(Waiter* waiter, uint64 word) {
 }
 
 // Calls use(waiter, word) for the waiters of this database in this state, in the order of their
-// slots, until use() returns false.
+// entries, until use() returns false.
 template <typename Use>
 void for_each_waiter(WaiterState state, Use use) {
   SharedState* all = shared();
@@ -84,7 +84,7 @@ void for_each_waiter(WaiterState state, Use use) {
   }
 }
 
-// Signals the waiter that becomes the last timer owner because this slot was freed.
+// Signals the waiter that becomes the last timer owner because this entry was freed.
 void signal_successor(const Waiter* freed) {
   DatabaseState* database = this_database_if_known();
   if (!database || earliest_due(database) == kNever) return;
@@ -96,10 +96,10 @@ void signal_successor(const Waiter* freed) {
   });
 }
 
-// Called after the slot was freed.
-void after_slot_freed() {
-  Waiter* freed = own_slot;
-  own_slot = nullptr;
+// Called after the entry was freed.
+void after_entry_freed() {
+  Waiter* freed = own_entry;
+  own_entry = nullptr;
   pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
   signal_successor(freed);
 }
@@ -175,11 +175,11 @@ bool is_met(const WakeOffer* offer, uint64 wake_group, uint64 tasks) {
 // too few.
 bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
   bool any = false;
-  for (WakeGroup& slot : database->wake_groups) {
-    if (pg_atomic_read_u32(&slot.users) == 0) continue;
-    if (is_met(offer, pg_atomic_read_u64(&slot.wake_group), pg_atomic_read_u64(&slot.tasks)))
+  for (WakeGroup& entry : database->wake_groups) {
+    if (pg_atomic_read_u32(&entry.users) == 0) continue;
+    if (is_met(offer, pg_atomic_read_u64(&entry.wake_group), pg_atomic_read_u64(&entry.tasks)))
       continue;
-    pg_atomic_fetch_add_u64(&slot.generation, 1);
+    pg_atomic_fetch_add_u64(&entry.generation, 1);
     any = true;
   }
   return any;
@@ -203,56 +203,57 @@ void set_latch_at(pg_atomic_uint32* process_field) {
 
 }  // namespace
 
-// --- the slot of this session --------------------------------------------------------------------
+// --- the entry of this session
+// --------------------------------------------------------------------
 
 bool enter_waiting(int64 worker_id, uint64 tasks, uint64 wake_group, uint32 capacity) {
   SharedState* all = shared();
   Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters; i++) {
     if (!switch_waiter(&waiters[i], kFree, kTaken)) continue;
-    own_slot = &waiters[i];
-    own_slot->database = MyDatabaseId;
-    own_slot->backend = own_proc_number();
-    own_slot->capacity = static_cast<uint32>(Min(Max(capacity, 1), kMaxSpare));
-    own_slot->tasks = tasks;
-    own_slot->wake_group = wake_group;
-    own_slot->worker_id = worker_id;
+    own_entry = &waiters[i];
+    own_entry->database = MyDatabaseId;
+    own_entry->backend = own_proc_number();
+    own_entry->capacity = static_cast<uint32>(Min(Max(capacity, 1), kMaxSpare));
+    own_entry->tasks = tasks;
+    own_entry->wake_group = wake_group;
+    own_entry->worker_id = worker_id;
     pg_atomic_fetch_add_u32(&all->waiting, 1);
-    switch_waiter(own_slot, kTaken, kWaiting);
+    switch_waiter(own_entry, kTaken, kWaiting);
     return true;
   }
   return false;
 }
 
-bool is_woken() { return own_slot && state_of(pg_atomic_read_u64(&own_slot->word)) == kWoken; }
+bool is_woken() { return own_entry && state_of(pg_atomic_read_u64(&own_entry->word)) == kWoken; }
 
-const Waiter* slot_of_session() { return own_slot; }
+const Waiter* entry_of_session() { return own_entry; }
 
 bool is_among_first_waiters(int count) {
   int before = 0;
   for_each_waiter(kWaiting, [count, &before](Waiter* other, uint64) {
-    return other < own_slot && ++before < count;
+    return other < own_entry && ++before < count;
   });
   return before < count;
 }
 
 void stop_waiting() {
-  if (!own_slot) return;
-  uint64 word = pg_atomic_read_u64(&own_slot->word);
+  if (!own_entry) return;
+  uint64 word = pg_atomic_read_u64(&own_entry->word);
   while (!(word & kIsGiven))
-    if (pg_atomic_compare_exchange_u64(&own_slot->word, &word, next_word(word, kFree))) {
-      after_slot_freed();
+    if (pg_atomic_compare_exchange_u64(&own_entry->word, &word, next_word(word, kFree))) {
+      after_entry_freed();
       return;
     }
 }
 
 Wake consume_wakeup() {
-  if (!own_slot) return {};
-  Wake wake = {own_slot->tasks, own_slot->wake_group, own_slot->capacity, false};
-  uint64 word = pg_atomic_read_u64(&own_slot->word);
-  while (!pg_atomic_compare_exchange_u64(&own_slot->word, &word, next_word(word, kFree))) {
+  if (!own_entry) return {};
+  Wake wake = {own_entry->tasks, own_entry->wake_group, own_entry->capacity, false};
+  uint64 word = pg_atomic_read_u64(&own_entry->word);
+  while (!pg_atomic_compare_exchange_u64(&own_entry->word, &word, next_word(word, kFree))) {
   }
-  after_slot_freed();
+  after_entry_freed();
   if (!(word & kIsGiven)) return {};
   wake.jobs = jobs_given(wake.jobs, word);
   wake.is_handed_over = (word & kIsHandedOver) != 0;

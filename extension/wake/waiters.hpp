@@ -1,11 +1,11 @@
-// Waiting: owns the waiter slots in shared memory, and chooses the waiters that a commit wakes.
+// Waiting: owns the waiter entries in shared memory, and chooses the waiters that a commit wakes.
 //
 // Invariants:
 // - The owner writes all fields but `word` and `woken_at` while the state is kTaken; then the
 //   fields are constant.
 // - `word` changes only by compare-and-swap, with a new sequence number at each change of the
-//   state. So a wake-up never reaches another backend that took the slot meanwhile.
-// - A woken waiter keeps its slot until the session claims. Until the claim, commits may give the
+//   state. So a wake-up never reaches another backend that took the entry meanwhile.
+// - A woken waiter keeps its entry until the session claims. Until the claim, commits may give the
 //   waiter more jobs: the claim will find all jobs committed by then, so no other waiter need wake.
 // - If the session of a woken waiter ends or fails before the claim, the session hands the wake-up
 //   over to other waiters.
@@ -27,22 +27,22 @@ struct JobCounts {
   }
 };
 
-// Takes a waiter slot; false when no slot is free. `wake_group` is a hash of the claim terms; the
+// Takes a waiter entry; false when no entry is free. `wake_group` is a hash of the claim terms; the
 // worker starts `capacity` jobs at once.
 bool enter_waiting(int64 worker_id, uint64 tasks, uint64 wake_group, uint32 capacity);
 
 // True when this session was woken and has not claimed since.
 bool is_woken();
 
-// The waiter slot of this session; NULL: none.
-const Waiter* slot_of_session();
+// The waiter entry of this session; NULL: none.
+const Waiter* entry_of_session();
 
-// True when fewer than `count` waiters of this database have lower slots, or when this session does
-// not wait. Only these waiters do work that every waiter could do, because waking a thousand
+// True when fewer than `count` waiters of this database have lower entries, or when this session
+// does not wait. Only these waiters do work that every waiter could do, because waking a thousand
 // waiters costs more than the work.
 bool is_among_first_waiters(int count);
 
-// Frees the slot, unless a commit woke the waiter for a job.
+// Frees the entry, unless a commit woke the waiter for a job.
 void stop_waiting();
 
 // The jobs for which a waiter was woken.
@@ -53,7 +53,7 @@ struct Wake {
   bool is_handed_over;  // another waiter received the wake-up first
 };
 
-// Frees the slot at the beginning of a claim, because the claim finds all jobs committed by now.
+// Frees the entry at the beginning of a claim, because the claim finds all jobs committed by now.
 Wake consume_wakeup();
 
 // Wakes other waiters as if the jobs had been committed now.

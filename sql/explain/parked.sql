@@ -8,16 +8,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.due_parked(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  slot CONSTANT int := pulse_internal.queue_slot(queue_name);
+  bucket CONSTANT int := pulse_internal.queue_bucket(queue_name);
 BEGIN
   WITH RECURSIVE step (priority) AS (
     (SELECT j.priority FROM pulse.job AS j
-      WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+      WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
         AND j.queue_name = due_parked.queue_name
       ORDER BY j.priority LIMIT 1)
     UNION ALL
     SELECT (SELECT j.priority FROM pulse.job AS j
-             WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+             WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
                AND j.queue_name = due_parked.queue_name AND j.priority > s.priority
              ORDER BY j.priority LIMIT 1)
       FROM step AS s WHERE s.priority IS NOT NULL
@@ -25,7 +25,7 @@ BEGIN
   SELECT count(*), min(d.run_at) INTO jobs, oldest FROM (
     SELECT f.run_at FROM (SELECT s.priority FROM step AS s LIMIT 100) AS p CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+       WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
          AND j.queue_name = due_parked.queue_name AND j.priority = p.priority
          AND j.run_at <= moment
        ORDER BY j.run_at LIMIT bound) AS f

@@ -50,16 +50,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.parked_queues(max_queues int) RETURNS 
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-  WITH RECURSIVE walk (slot, queue_name) AS (
-    (SELECT pulse_internal.queue_slot(j.queue_name), j.queue_name FROM pulse.job AS j
+  WITH RECURSIVE walk (bucket, queue_name) AS (
+    (SELECT pulse_internal.queue_bucket(j.queue_name), j.queue_name FROM pulse.job AS j
       WHERE j.index_lane = 'p'
-      ORDER BY pulse_internal.queue_slot(j.queue_name), j.queue_name LIMIT 1)
+      ORDER BY pulse_internal.queue_bucket(j.queue_name), j.queue_name LIMIT 1)
     UNION ALL
-    SELECT n.slot, n.queue_name FROM walk AS w CROSS JOIN LATERAL (
-      SELECT pulse_internal.queue_slot(j.queue_name) AS slot, j.queue_name FROM pulse.job AS j
+    SELECT n.bucket, n.queue_name FROM walk AS w CROSS JOIN LATERAL (
+      SELECT pulse_internal.queue_bucket(j.queue_name) AS bucket, j.queue_name FROM pulse.job AS j
        WHERE j.index_lane = 'p'
-         AND (pulse_internal.queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
-       ORDER BY pulse_internal.queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
+         AND (pulse_internal.queue_bucket(j.queue_name), j.queue_name) > (w.bucket, w.queue_name)
+       ORDER BY pulse_internal.queue_bucket(j.queue_name), j.queue_name LIMIT 1) AS n
   )
   SELECT w.queue_name FROM walk AS w LIMIT max_queues;
 END $$;

@@ -41,7 +41,7 @@ BEGIN
       SELECT l.id, l.run_at
         FROM (SELECT j.id, j.run_at, j.identifier FROM pulse.job AS j
                WHERE j.index_lane = 'p'
-                 AND pulse_internal.queue_slot(j.queue_name) = pulse_internal.queue_slot(q.name)
+                 AND pulse_internal.queue_bucket(j.queue_name) = pulse_internal.queue_bucket(q.name)
                  AND j.queue_name = q.name
                ORDER BY j.priority, j.run_at, j.id LIMIT max_jobs) AS l
        WHERE l.identifier = first_parked_of.identifier

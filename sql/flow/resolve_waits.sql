@@ -1,21 +1,22 @@
 -- Resolving waits: claims and sweeps judge the jobs whose watched parents have ended.
 
-CREATE OR REPLACE FUNCTION pulse_internal.await_slot(slot int, is_awaited boolean) RETURNS void
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_slot';
-COMMENT ON FUNCTION pulse_internal.await_slot(int, boolean) IS
+CREATE OR REPLACE FUNCTION pulse_internal.await_bucket(bucket int, is_awaited boolean) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_bucket';
+COMMENT ON FUNCTION pulse_internal.await_bucket(int, boolean) IS
   'Sets, at once, whether commits that end a job of this hash bucket set the parent mark of the '
   'bucket.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.next_look_at_waits(next_slot int) RETURNS int
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_look_at_waits';
-COMMENT ON FUNCTION pulse_internal.next_look_at_waits(int) IS
+CREATE OR REPLACE FUNCTION pulse_internal.next_waits_to_check(next_bucket int) RETURNS int
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_waits_to_check';
+COMMENT ON FUNCTION pulse_internal.next_waits_to_check(int) IS
   'Sets the hash bucket at which the next sweep goes on, and returns the bucket at which this '
   'sweep goes on.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.settled_until(slot int, parent_id bigint, child_id bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.resolved_until(
+    bucket int, parent_id bigint, child_id bigint)
   RETURNS bigint[]
-  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_settled_until';
-COMMENT ON FUNCTION pulse_internal.settled_until(int, bigint, bigint) IS
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_resolved_until';
+COMMENT ON FUNCTION pulse_internal.resolved_until(int, bigint, bigint) IS
   'Remembers, in this session, until which parent and child a step has resolved a hash bucket; '
   'with NULL, returns and forgets the pair.';
 
@@ -58,7 +59,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_children(bigint, bigint[]) IS
   'Judges locked jobs that watch an ended parent; returns whether some are left to judge. Called '
-  'with the plans of settle_children.';
+  'with the plans of resolve_children.';
 
 -- pg_pulse puts no such triggers, keys, rules, policies or checks on its tables.
 CREATE OR REPLACE FUNCTION pulse_internal.may_be_refused() RETURNS boolean
@@ -80,7 +81,7 @@ COMMENT ON FUNCTION pulse_internal.may_be_refused() IS
 -- The walk steps over an error of a job: the error would fail each claim, because claims resolve
 -- waits too. A savepoint takes a transaction id for each parent, so the function makes a savepoint
 -- only where a trigger or constraint may raise an error.
-CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
+CREATE OR REPLACE FUNCTION pulse_internal.resolve_children(
     parent_id bigint, after_child bigint, max_count int,
     OUT judged int, OUT last_child bigint, OUT is_left boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -96,10 +97,10 @@ BEGIN
   ids := ARRAY(
     SELECT j.id FROM pulse.job AS j
      WHERE j.index_lane = 'w'
-       AND pulse_internal.parent_slot(j.waits_on)
-             = pulse_internal.parent_slot(settle_children.parent_id)
-       AND (j.waits_on, j.id) > (settle_children.parent_id, after_child)
-       AND j.waits_on <= settle_children.parent_id
+       AND pulse_internal.parent_bucket(j.waits_on)
+             = pulse_internal.parent_bucket(resolve_children.parent_id)
+       AND (j.waits_on, j.id) > (resolve_children.parent_id, after_child)
+       AND j.waits_on <= resolve_children.parent_id
      ORDER BY j.waits_on, j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED);
   IF ids <> '{}' AND pulse_internal.may_be_refused() THEN
@@ -122,19 +123,19 @@ BEGIN
   -- Claims would try the same jobs in turn for ever. The next sweep leads to the jobs behind.
   is_left := is_left OR (judged = max_count AND NOT all_refused);
 END $$;
-COMMENT ON FUNCTION pulse_internal.settle_children(bigint, bigint, int) IS
+COMMENT ON FUNCTION pulse_internal.resolve_children(bigint, bigint, int) IS
   'Judges at most max_count jobs that watch an ended parent, behind after_child. Returns how '
   'many, the last job, and whether some are left to judge.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_parent(
-    slot int, after_parent bigint, after_child bigint) RETURNS bigint
+    bucket int, after_parent bigint, after_child bigint) RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN (
     SELECT j.waits_on FROM pulse.job AS j
-     WHERE j.index_lane = 'w' AND pulse_internal.parent_slot(j.waits_on) = slot
+     WHERE j.index_lane = 'w' AND pulse_internal.parent_bucket(j.waits_on) = bucket
        AND (j.waits_on, j.id) > (after_parent, after_child)
      ORDER BY j.waits_on, j.id LIMIT 1);
 END $$;
@@ -148,28 +149,28 @@ COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint, bigint) IS
 -- calls this function again. A step begins where this session's step before ended, because an old
 -- snapshot keeps the dead entries of all jobs that earlier steps let go; behind the last job,
 -- another step begins at the front.
-CREATE OR REPLACE FUNCTION pulse_internal.settle_waits(slot int) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.resolve_waits(bucket int) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_id CONSTANT bigint := 9223372036854775807;
   room int := 1000;
-  place bigint[] := pulse_internal.settled_until(slot, NULL, NULL);
+  place bigint[] := pulse_internal.resolved_until(bucket, NULL, NULL);
   at_front boolean := place IS NULL;
   parent_id bigint;
   children record;
   is_left boolean := false;
 BEGIN
-  PERFORM pulse_internal.await_slot(slot, true);
+  PERFORM pulse_internal.await_bucket(bucket, true);
   place := coalesce(place, '{0,0}');
   LOOP
-    parent_id := pulse_internal.next_parent(slot, place[1], place[2]);
+    parent_id := pulse_internal.next_parent(bucket, place[1], place[2]);
     EXIT WHEN parent_id IS NULL;
     IF pulse_internal.is_live(parent_id) THEN
       place := ARRAY[parent_id, max_id];
       CONTINUE;
     END IF;
-    children := pulse_internal.settle_children(
+    children := pulse_internal.resolve_children(
       parent_id, CASE WHEN parent_id = place[1] THEN place[2] ELSE 0 END, room);
     room := room - children.judged;
     is_left := is_left OR children.is_left;
@@ -177,19 +178,19 @@ BEGIN
     EXIT WHEN room <= 0;
   END LOOP;
   IF parent_id IS NOT NULL THEN
-    PERFORM pulse_internal.settled_until(slot, place[1], place[2]);
+    PERFORM pulse_internal.resolved_until(bucket, place[1], place[2]);
   ELSIF NOT at_front THEN
     RETURN true;
-  ELSIF pulse_internal.next_parent(slot, 0, 0) IS NULL THEN
-    PERFORM pulse_internal.await_slot(slot, false);
-    IF pulse_internal.next_parent(slot, 0, 0) IS NOT NULL THEN
-      PERFORM pulse_internal.await_slot(slot, true);
+  ELSIF pulse_internal.next_parent(bucket, 0, 0) IS NULL THEN
+    PERFORM pulse_internal.await_bucket(bucket, false);
+    IF pulse_internal.next_parent(bucket, 0, 0) IS NOT NULL THEN
+      PERFORM pulse_internal.await_bucket(bucket, true);
       RETURN true;
     END IF;
   END IF;
   RETURN is_left;
 END $$;
-COMMENT ON FUNCTION pulse_internal.settle_waits(int) IS
+COMMENT ON FUNCTION pulse_internal.resolve_waits(int) IS
   'Judges the jobs whose watched parents have this hash bucket and have ended, at most 1,000 '
   'jobs; returns whether some may be left.';
 
@@ -201,26 +202,26 @@ CREATE OR REPLACE FUNCTION pulse_internal.reconcile_waits(max_count int, ends ti
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off AS $$
 DECLARE
-  at_slot bigint;
+  at_bucket bigint;
   parent bigint := 0;
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w') THEN
     RETURN;
   END IF;
-  at_slot := pulse_internal.next_look_at_waits(0);
+  at_bucket := pulse_internal.next_waits_to_check(0);
   FOR looked IN 1..max_count LOOP
-    SELECT pulse_internal.parent_slot(j.waits_on), j.waits_on INTO at_slot, parent
+    SELECT pulse_internal.parent_bucket(j.waits_on), j.waits_on INTO at_bucket, parent
       FROM pulse.job AS j
      WHERE j.index_lane = 'w'
-       AND (pulse_internal.parent_slot(j.waits_on), j.waits_on) > (at_slot, parent)
-     ORDER BY pulse_internal.parent_slot(j.waits_on), j.waits_on LIMIT 1;
-    EXIT WHEN at_slot IS NULL OR clock_timestamp() >= ends;
-    PERFORM pulse_internal.await_slot(at_slot::int, true);
+       AND (pulse_internal.parent_bucket(j.waits_on), j.waits_on) > (at_bucket, parent)
+     ORDER BY pulse_internal.parent_bucket(j.waits_on), j.waits_on LIMIT 1;
+    EXIT WHEN at_bucket IS NULL OR clock_timestamp() >= ends;
+    PERFORM pulse_internal.await_bucket(at_bucket::int, true);
     IF NOT pulse_internal.is_live(parent) AND NOT pulse_internal.note_parent(parent) THEN
-      PERFORM pulse_internal.settle_waits(at_slot::int);
+      PERFORM pulse_internal.resolve_waits(at_bucket::int);
     END IF;
   END LOOP;
-  PERFORM pulse_internal.next_look_at_waits(coalesce(at_slot, 0)::int);
+  PERFORM pulse_internal.next_waits_to_check(coalesce(at_bucket, 0)::int);
 END $$;
 COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
   'Reads max_count watched parents until that time, and sets the parent marks of the parents that '

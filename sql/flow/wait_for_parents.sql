@@ -10,16 +10,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURN
 COMMENT ON FUNCTION pulse_internal.neighbours_of(bigint) IS
   'Returns the parents_from of the row of pulse.dependency with this parent.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.parent_slot(parent_id bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN parent_id & 4095;
-COMMENT ON FUNCTION pulse_internal.parent_slot(bigint) IS
+COMMENT ON FUNCTION pulse_internal.parent_bucket(bigint) IS
   'Returns the hash bucket of a parent; the bucket''s mark tells that the parent may have ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';
 COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
-  'Arranges that the commit marks the slot of a parent; returns false without shared memory.';
+  'Arranges that the commit marks the bucket of a parent; returns false without shared memory.';
 
 -- No claim may have a job that waits for others, so the job concerns its parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.note_waiting(job pulse.job) RETURNS boolean

@@ -120,7 +120,7 @@ BEGIN
                        FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO existing;
   IF existing.id IS NOT NULL THEN
-    -- A settling session may have stepped over this row, so the commit marks the parent's slot.
+    -- A resolving session may have stepped over this row, so the commit marks the parent's slot.
     PERFORM pulse_internal.note_parent(existing.waits_on);
     RETURN existing;
   END IF;

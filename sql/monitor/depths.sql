@@ -138,7 +138,8 @@ DECLARE
 BEGIN
   RETURN QUERY
   SELECT n.name, least(open.oldest, parked.oldest)
-    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot FROM unnest(names) AS u (name))
+    FROM (SELECT u.name, pulse_internal.queue_bucket(u.name) AS bucket
+            FROM unnest(names) AS u (name))
          AS n
    CROSS JOIN LATERAL (
      SELECT min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= moment) AS oldest
@@ -148,13 +149,13 @@ BEGIN
    CROSS JOIN LATERAL (
      WITH RECURSIVE step (priority, run_at) AS (
        (SELECT j.priority, j.run_at FROM pulse.job AS j
-         WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+         WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = n.bucket
            AND j.queue_name = n.name
          ORDER BY j.priority, j.run_at LIMIT 1)
        UNION ALL
        SELECT x.priority, x.run_at FROM step AS s CROSS JOIN LATERAL (
          SELECT j.priority, j.run_at FROM pulse.job AS j
-          WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+          WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = n.bucket
             AND j.queue_name = n.name AND j.priority > s.priority
           ORDER BY j.priority, j.run_at LIMIT 1) AS x
      )
@@ -177,7 +178,8 @@ BEGIN
   RETURN QUERY
   SELECT n.name, open.ready, open.jobs - open.ready, parked.due, parked.jobs - parked.due,
          coalesce(parked.jobs >= share OR open.jobs >= share, false)
-    FROM (SELECT u.name, pulse_internal.queue_slot(u.name) AS slot FROM unnest(names) AS u (name))
+    FROM (SELECT u.name, pulse_internal.queue_bucket(u.name) AS bucket
+            FROM unnest(names) AS u (name))
          AS n
    CROSS JOIN LATERAL (
      SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready
@@ -187,7 +189,7 @@ BEGIN
    CROSS JOIN LATERAL (
      SELECT count(*) AS jobs, count(*) FILTER (WHERE p.run_at <= moment) AS due FROM (
        SELECT j.run_at FROM pulse.job AS j
-        WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = n.slot
+        WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = n.bucket
           AND j.queue_name = n.name LIMIT share) AS p) AS parked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_queues(text[], bigint) IS

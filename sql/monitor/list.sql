@@ -72,7 +72,7 @@ BEGIN
       WHEN queue IS NOT NULL THEN ARRAY(
         SELECT j.id FROM pulse.job AS j
          WHERE j.index_lane = 'p' AND j.queue_name = queue
-           AND pulse_internal.queue_slot(j.queue_name) = pulse_internal.queue_slot(queue)
+           AND pulse_internal.queue_bucket(j.queue_name) = pulse_internal.queue_bucket(queue)
          LIMIT bound + 1)
       ELSE ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'p' LIMIT bound + 1) END
       || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound + 1)

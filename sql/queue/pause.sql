@@ -83,8 +83,8 @@ BEGIN
                         AND j.index_lane IN ('o', 'r'))
      AND NOT EXISTS (SELECT FROM pulse.job AS j
                       WHERE j.queue_name = pause_queue.queue_name AND j.index_lane = 'p'
-                        AND pulse_internal.queue_slot(j.queue_name)
-                            = pulse_internal.queue_slot(pause_queue.queue_name)) THEN
+                        AND pulse_internal.queue_bucket(j.queue_name)
+                            = pulse_internal.queue_bucket(pause_queue.queue_name)) THEN
     RAISE NOTICE 'queue % has no settings and no jobs', quote_literal(queue_name) USING
       HINT = 'It is paused all the same; check its name.';
   END IF;

@@ -1,7 +1,7 @@
 -- The contents of the tables, columns and types of tables.sql and types.sql. Every upgrade replays
 -- these comments, so the delta repeats no comment. docs/functions.md prints the comments.
 
-COMMENT ON FUNCTION pulse_internal.queue_slot(text) IS
+COMMENT ON FUNCTION pulse_internal.queue_bucket(text) IS
   'Hashes a queue''s name to 0 to 8191 (FNV-1a): the bit that marks the queue for promotion.';
 COMMENT ON FUNCTION pulse_internal.rows_changed() IS
   'Makes every session read this table again instead of the cached rows.';

@@ -16,7 +16,7 @@ SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
 
 -- The hash that gives a queue a mark in shared memory. The hash must never change: an index uses
 -- the hash.
-CREATE FUNCTION pulse_internal.queue_slot(queue_name text) RETURNS smallint
+CREATE FUNCTION pulse_internal.queue_bucket(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
 CREATE TABLE pulse.job (
@@ -85,7 +85,7 @@ CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
   WHERE running_worker_id IS NOT NULL;
 -- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
 CREATE INDEX job_parked_idx
-  ON pulse.job (pulse_internal.queue_slot(queue_name), queue_name, priority, run_at, id)
+  ON pulse.job (pulse_internal.queue_bucket(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
 -- Promotion finds the parked jobs that have fallen due since the last pass.
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';

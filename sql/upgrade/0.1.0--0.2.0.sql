@@ -62,6 +62,7 @@ ALTER TYPE pulse_internal.ending RENAME ATTRIBUTE way TO cause;
 ALTER VIEW pulse.worker_status RENAME COLUMN verdict TO status;
 ALTER FUNCTION pulse_internal.share_worker(bigint) RENAME TO lock_worker_shared;
 ALTER FUNCTION pulse_internal.must_wait_alone(pulse.job, bigint) RENAME TO must_wait_isolated;
+ALTER FUNCTION pulse_internal.queue_slot(text) RENAME TO queue_bucket;
 ALTER FUNCTION pulse_internal.refusal(pulse.job) RENAME TO unclaimable_reason;
 ALTER FUNCTION pulse_internal.lost_way(pulse.heartbeat, bigint) RENAME TO loss_cause;
 ALTER FUNCTION pulse_internal.note_everybody() RENAME TO note_all_waiters;
@@ -119,7 +120,7 @@ CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
 CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
   WHERE running_worker_id IS NOT NULL;
 CREATE INDEX job_parked_idx
-  ON pulse.job (pulse_internal.queue_slot(queue_name), queue_name, priority, run_at, id)
+  ON pulse.job (pulse_internal.queue_bucket(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)

@@ -180,7 +180,7 @@ BEGIN
   END IF;
   reason := pulse_internal.unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
-    -- A settling session may have stepped over this row, so the commit marks the parent's slot.
+    -- A resolving session may have stepped over this row, so the commit marks the parent's slot.
     PERFORM pulse_internal.note_parent(wanted.waits_on);
     reason := coalesce(reason, 'draining');
     RETURN;

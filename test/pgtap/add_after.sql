@@ -290,17 +290,17 @@ SELECT :a & 4095 AS slot \gset
 SELECT count(added('child', :a)) FROM generate_series(1, 1500) \g /dev/null
 SELECT id AS first FROM pulse.job WHERE identifier = 'child' ORDER BY id LIMIT 1 \gset
 DELETE FROM pulse.job WHERE id = :a;
-SELECT ok(pulse_internal.settle_waits(:slot), 'a step leaves some of many jobs');
+SELECT ok(pulse_internal.resolve_waits(:slot), 'a step leaves some of many jobs');
 SELECT is(count(*), 500::bigint, 'it judges a thousand')
   FROM pulse.job WHERE waits_on IS NOT NULL;
 SELECT is(min(id), :first + 1000::bigint, 'the first ones')
   FROM pulse.job WHERE waits_on IS NOT NULL;
 UPDATE pulse.job SET state = 'parked', waits_on = :a, starts_when = 'ended'
  WHERE id = :first;
-SELECT ok(pulse_internal.settle_waits(:slot), 'the next begins behind them');
+SELECT ok(pulse_internal.resolve_waits(:slot), 'the next begins behind them');
 SELECT is(array_agg(id), ARRAY[:first]::bigint[], 'so that one that came back is left')
   FROM pulse.job WHERE waits_on IS NOT NULL;
-SELECT ok(NOT pulse_internal.settle_waits(:slot), 'to a last one from the front');
+SELECT ok(NOT pulse_internal.resolve_waits(:slot), 'to a last one from the front');
 SELECT is_empty('SELECT FROM pulse.job WHERE waits_on IS NOT NULL', 'which leaves none');
 SELECT forget_all() \g /dev/null
 

@@ -34,7 +34,7 @@ ROLLBACK TO filled;
 CREATE FUNCTION hashed_queues() RETURNS bigint
   LANGUAGE sql AS $$
   SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_xact_user_functions
-   WHERE funcid = 'pulse_internal.queue_slot(text)'::regprocedure
+   WHERE funcid = 'pulse_internal.queue_bucket(text)'::regprocedure
 $$;
 SET LOCAL track_functions = 'all';
 ALTER TABLE pulse.job ADD COLUMN note int;

@@ -242,7 +242,7 @@ UPDATE pulse.job SET run_at = now() - interval '1 h' WHERE identifier = 'bulk';
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'bulk', 'more ' || n, 'parked', now() - interval '1 h' FROM generate_series(1, 20000) AS n;
 SELECT queue_name AS far FROM pulse.job WHERE index_lane = 'p' AND identifier = 'bulk'
- ORDER BY pulse_internal.queue_slot(queue_name) DESC, queue_name DESC LIMIT 1 \gset
+ ORDER BY pulse_internal.queue_bucket(queue_name) DESC, queue_name DESC LIMIT 1 \gset
 UPDATE pulse.job SET identifier = 'copy' WHERE queue_name = :'far';
 SELECT pulse.pause_queue(:'far') \g /dev/null
 SELECT is(reasons_of_task('copy'),

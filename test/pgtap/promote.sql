@@ -165,11 +165,11 @@ SELECT is(state_of((:'jobs'::bigint[])[2]), 'parked', 'which it parks');
 
 -- --- the hash that places a queue among the marks -----------------------------------------------
 
-SELECT is(pulse_internal.queue_slot(q.name), q.slot::smallint,
+SELECT is(pulse_internal.queue_bucket(q.name), q.slot::smallint,
           format('the slot of queue %L is the same for ever, because an index holds it', q.name))
   FROM (VALUES ('', 8129), ('mail', 908), ('été', 5977), (repeat('a', 128), 7416))
        AS q (name, slot);
-SELECT is(pulse_internal.queue_slot(NULL), NULL, 'a job without a queue has no slot');
+SELECT is(pulse_internal.queue_bucket(NULL), NULL, 'a job without a queue has no slot');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
