@@ -9,12 +9,12 @@
 namespace pulse::console {
 namespace {
 
-struct Wanted {
+struct FailureSearch {
   JobFilter filter;
   int limit = 20;
 };
 
-ExitStatus list_failures(Console& console, const Wanted& wanted) {
+ExitStatus list_failures(Console& console, const FailureSearch& wanted) {
   Params params = wanted.filter.params();
   params.push_back(std::to_string(wanted.limit));
   const QueryResult rows = console.database.query(failure_list().sql, params);
@@ -28,7 +28,7 @@ ExitStatus list_failures(Console& console, const Wanted& wanted) {
 }  // namespace
 
 void add_failures(CommandLine& line) {
-  auto wanted = std::make_shared<Wanted>();
+  auto wanted = std::make_shared<FailureSearch>();
   CLI::App& command =
       line.add("failures", "Errors with which jobs failed, the last first",
                [wanted](Console& console) { return list_failures(console, *wanted); });
