@@ -1,9 +1,10 @@
-// Counters of attempts per task and per queue, in shared memory: how many started and ended, for
-// how long they had been due, and for how long they ran. A counter has a ring of periods of 10
-// seconds. Sweeps add each minute that is over to pulse.counter.
+// Counters of attempts per task and per queue, in shared memory: how many attempts started and
+// ended, for how long the attempts had been due, and for how long the attempts ran. A counter has a
+// ring of periods of 10 seconds. Sweeps add each minute that is over to pulse.counter.
 //
-// A name that finds no free counter is counted with all others that found none. So no number of
-// names costs memory. A counter is free again when its name was not counted for two minutes.
+// A name that finds no free counter is counted with all other names without a counter. So no number
+// of names costs memory. A counter is free again when no attempt of the name was counted for two
+// minutes.
 #pragma once
 
 #include "counters/histogram.hpp"
@@ -30,12 +31,12 @@ constexpr int kPeriods = 12;
 struct PeriodCounts {
   int64 period;  // number of the period
   uint32 events[kAttemptEvents];
-  uint32 waits[kBuckets];  // of those that started
-  uint32 runs[kBuckets];   // of those that ended
+  uint32 waits[kBuckets];  // of attempts that started
+  uint32 runs[kBuckets];   // of attempts that ended
 };
 
-// Which counter has a name. It may belong to another name by the time that the transaction ends;
-// the key tells.
+// Names the counter of a task or queue. The counter may belong to another name by the time that the
+// transaction ends; the key tells.
 struct CounterId {
   uint64 key;  // hash of the database and the name; 0: the counter of all further names
   uint16 place;
@@ -60,7 +61,7 @@ void count_events(const CounterId& id, AttemptEvent event, int bucket, int64 per
 int64 present_period();
 
 // Calls use(kind, name, length, counts) with each period of this database that has counts. The name
-// of all further ones is empty.
+// of the counter of all further names is empty.
 using UseCounts = void (*)(void* context, CounterKind kind, const char* name, int length,
                            const PeriodCounts& counts);
 void read_counters(void* context, UseCounts use);

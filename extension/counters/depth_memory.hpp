@@ -1,4 +1,4 @@
-// The layout of depths in shared memory: for the files that share it. depths.hpp has its
+// The layout of depths in shared memory: for the files that share the layout. depths.hpp has the
 // invariants.
 #pragma once
 
@@ -12,15 +12,15 @@ extern "C" {
 
 namespace pulse {
 
-// What the snapshot does not show from which a set of counts was counted: transactions from xmax
-// on, and those in progress.
+// The transactions that the snapshot of a set of counts does not show: transactions from xmax on,
+// and transactions in progress for the snapshot.
 struct CountedSnapshot {
-  uint64 xmax;  // with its epoch; 0: the set was not counted
+  uint64 xmax;  // with the epoch; 0: the set was not counted
   uint32 in_progress;
 };
 
 struct DatabaseDepths {
-  Oid job;        // the table that was counted; InvalidOid: none yet
+  Oid job;        // the counted table; InvalidOid: none yet
   uint8 current;  // the set of counts that readers see
   bool is_full[kDepthKinds];
   CountedSnapshot snapshots[2];   // of either set
@@ -40,8 +40,9 @@ struct PreparedDepths {
 };
 
 struct Depths {
-  pg_atomic_uint32 process;  // that recounts: index into ProcGlobal->allProcs, plus one; 0: none
-  Oid recounted;             // the database that is recounted
+  pg_atomic_uint32 process;  // the process that recounts: index into ProcGlobal->allProcs, plus
+                             // one; 0: none
+  Oid recounted;             // the database of the recount
   DatabaseDepths databases[kPreloadedDatabases];
   // followed by PreparedDepths[prepared_capacity()], and for either set of each database by
   // TransactionId[snapshot_capacity()]
@@ -53,7 +54,7 @@ extern HTAB* depth_tables[kDepthKinds];
 
 inline int prepared_capacity() { return 2 * max_prepared_xacts; }
 
-// More transactions than can be in progress; a snapshot with more of them begins no recount.
+// More transactions than can be in progress; a snapshot with more transactions begins no recount.
 inline uint32 snapshot_capacity() {
   return static_cast<uint32>(MaxConnections + max_worker_processes + max_prepared_xacts) + 256;
 }
@@ -86,7 +87,7 @@ void raise_latest(DepthCounts* counts, int set, TimestampTz at);
 // Empties a set of counts.
 void clear_set(DepthCounts* counts, int set);
 
-// Calls use(depth) with each depth of all databases, under the lock; it may free that depth.
+// Calls use(depth) with each depth of all databases, under the lock; `use` may free the depth.
 template <typename Use>
 void for_each_depth(DepthKind kind, Use use) {
   HASH_SEQ_STATUS at;
@@ -97,7 +98,8 @@ void for_each_depth(DepthKind kind, Use use) {
 // How the counts of `job`, the present table of this database, are. Under the lock.
 DepthsStatus status_of(DatabaseDepths* database, Oid job);
 
-// Adds drift for what was prepared in this database and has ended: it is in no count.
+// Adds drift for a prepared transaction of this database that has ended: no count has the
+// transaction's changes.
 void note_ended_prepared(int database);
 
 // The prepared transaction changes depths of the database; under the exclusive lock.

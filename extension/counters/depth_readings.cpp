@@ -1,4 +1,4 @@
-// Depths as they are at one moment.
+// The depths at one moment.
 #include "access/catalog.hpp"
 #include "counters/depth_memory.hpp"
 #include "server/clocks.hpp"
@@ -28,7 +28,7 @@ OwnChanges sort_changes(const DepthChange* own, int count) {
   return changes;
 }
 
-// Adds what this transaction changed of a depth, of further names without one.
+// Adds the changes of a depth by this transaction; without a depth the changes of further names.
 void add_own(DepthReading* reading, const OwnChanges& changes, Depth* depth) {
   DepthChange wanted = {};
   wanted.depth = depth;

@@ -12,7 +12,7 @@ namespace {
 constexpr char kLockName[] = "pg_pulse depths";
 constexpr const char* kTableNames[kDepthKinds] = {"pg_pulse task depths", "pg_pulse queue depths"};
 
-// What the commit of this session adds to.
+// The sets of counts to which the commit of this session adds.
 struct Adding {
   DatabaseDepths* database;
   bool to_set[2];
@@ -49,7 +49,7 @@ bool is_same_key(const DepthKey& a, const DepthKey& b) {
   return a.database == b.database && a.name == b.name;
 }
 
-// Whether the snapshot from which the set was counted shows the transaction, which has committed.
+// Whether the snapshot of the set shows the transaction, which has committed.
 bool is_counted_in(const DatabaseDepths* database, int set, FullTransactionId xid) {
   const CountedSnapshot& snapshot = database->snapshots[set];
   if (U64FromFullTransactionId(xid) >= snapshot.xmax) return false;

@@ -1,19 +1,21 @@
 // Depths: how many jobs of each task and of each queue are ready, parked and running, in shared
-// memory of a preloaded server. Commits add what they changed (noted_depths.hpp). A recount reads
-// the whole table and replaces the counts (background/recounter.cpp).
+// memory of a preloaded server. Commits add their changes (noted_depths.hpp). A recount reads the
+// whole table and replaces the counts (background/recounter.cpp).
 //
-// What always holds, under the lock of depths:
-// - A depth has two sets of counts. Readers see the current set. While a database is recounted, its
-//   commits add to both sets and the recount fills the other set; its end swaps the two.
-// - Either set keeps what the snapshot does not show from which it was counted. The recount takes
-//   that snapshot, and publishes it, under the exclusive lock. A commit adds its changes under the
-//   shared lock, when other transactions already see them, and to a set only if the set's snapshot
-//   does not show the transaction. A commit that added before the recount got the lock is shown, so
-//   the scan counts it. A later one looks itself up, however late it comes: also one that was
-//   shown, and gets the lock only after the sets were swapped. No change is lost or counted twice.
+// Invariants, under the lock of depths:
+// - A depth has two sets of counts. Readers see the current set. During the recount of a database,
+//   commits of the database add to both sets and the recount fills the other set; the end of the
+//   recount swaps the sets.
+// - Either set keeps the changes that the set's snapshot does not show. The recount takes the
+//   snapshot, and publishes the snapshot, under the exclusive lock. A commit adds its changes under
+//   the shared lock, when other transactions already see the changes, and to a set only if the
+//   set's snapshot does not show the transaction. The snapshot shows a commit that added before the
+//   recount got the lock, so the scan counts the commit's rows. A later commit looks itself up,
+//   however late the commit comes: also a commit that the snapshot shows, and that gets the lock
+//   only after the sets were swapped. No change is lost or counted twice.
 // - A name keeps its depth from one recount to the next: only the beginning of a recount frees
-//   depths, those without jobs that no transaction has used since the last one began. Once a name
-//   found none, each new name is counted with further names until the next recount.
+//   depths, the depths without jobs that no transaction has used since the last recount began. Once
+//   a name found no free depth, each new name is counted with further names until the next recount.
 // - `drift` grows with every change that no commit can add. The counts are exact if the last
 //   recount began after the last such change.
 #pragma once
@@ -46,11 +48,11 @@ struct Depth {
   DepthKey key;  // from here on: constant until the depth is freed
   uint8 length;
   char name[kMaxDepthName];
-  pg_atomic_uint32 is_used;  // a transaction has looked it up since the last recount began
+  pg_atomic_uint32 is_used;  // a transaction has looked the depth up since the last recount began
   DepthCounts counts;        // atomics
 };
 
-// What a transaction changed of one depth.
+// The change of one depth by a transaction.
 struct DepthChange {
   Depth* depth;  // NULL: of further names
   DepthKey key;  // tells whether the depth still is of that name
@@ -62,7 +64,7 @@ struct DepthChange {
 
 constexpr TimestampTz kNoTime = PG_INT64_MIN;
 
-// The counts of one name; without a name those of all further names.
+// The counts of one name; without a name the counts of all further names.
 struct DepthReading {
   DepthKind kind;
   uint8 length;
@@ -97,7 +99,7 @@ bool has_depths();
 Depth* depth_of(DepthKind kind, const DepthKey& key, const char* name, int length);
 DepthKey depth_key(const char* name, int length);
 
-// A commit adds its changes between begin and end. None of these can fail.
+// A commit adds its changes between begin and end. No call of these can fail.
 bool begin_adding_depths();
 void add_depth_change(const DepthChange& change, TimestampTz now);
 void add_drift();
@@ -113,15 +115,16 @@ DepthReadings read_depths(const DepthChange* own, int count);
 // Whether all jobs of this database were counted since the server started.
 bool has_counted_depths();
 
-// Starts the process that recounts this database, if a recount is due. True when it did.
+// Starts the process that recounts this database, if a recount is due. True when the call has
+// started the process.
 bool recount_if_due();
 
-// Does so for a sweep: only where a session has read the counts lately, so that a server of many
-// databases counts those that somebody looks at.
+// Starts a recount for a sweep: only where a session has read the counts lately, so that a server
+// of many databases counts only tables with readers.
 bool recount_if_read();
 
-// For that process. begin_recount() returns a registered snapshot of what to count, or NULL while
-// the process of another database recounts.
+// For the recounting process. begin_recount() returns a registered snapshot of the table to count,
+// or NULL while the process of another database recounts.
 Snapshot begin_recount();
 void add_recounted(DepthKind kind, Depth* depth, DepthState state, TimestampTz run_at);
 void end_recount(Oid job, int64 duration_us);

@@ -1,5 +1,5 @@
 // Histograms of durations with logarithmic buckets: four per octave, from a quarter of a
-// millisecond to 37 hours. Tables store their counts, so the bounds must never change.
+// millisecond to 37 hours. Tables store the counts of histograms, so the bounds must never change.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -24,7 +24,7 @@ inline int64 bucket_begin_us(int bucket) {
   return ((INT64CONST(4) + bucket % 4) << (bucket / 4 - 1)) * kBucketUnitUs;
 }
 
-// No duration of a bucket differs by more than an eighth from its middle, from 1 ms on.
+// No duration of a bucket differs by more than an eighth from the bucket's middle, from 1 ms on.
 inline int64 bucket_middle_us(int bucket) {
   return (bucket_begin_us(bucket) + bucket_begin_us(bucket + 1)) / 2;
 }

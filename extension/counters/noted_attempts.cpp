@@ -42,7 +42,7 @@ struct AddedMinute {
 };
 AddedMinute added = {};
 
-// The notes of a long transaction live in its memory.
+// The notes of a long transaction live in the memory of the transaction.
 void grow() {
   Size size = sizeof(Note) * note_capacity;
   auto* grown = static_cast<Note*>(MemoryContextAllocHuge(TopTransactionContext, size * 2));
@@ -69,7 +69,7 @@ CounterId counter_named(CounterKind kind, const text* name) {
 void note(CounterKind kind, Datum name, AttemptEvent event, int bucket) {
   Note noted = {counter_named(kind, DatumGetTextPP(name)), event, static_cast<uint8>(bucket),
                 GetCurrentSubTransactionId(), 1};
-  // The last two are of a task and its queue.
+  // The last two notes are notes of a task and the task's queue.
   for (int i = note_count - 1; i >= 0 && i >= note_count - 2; i--)
     if (notes[i].is_like(noted)) {
       notes[i].times++;
@@ -91,7 +91,7 @@ void note_event(TupleTableSlot* row, AttemptEvent event, int64 duration_us) {
     note(kQueueCounter, value_of(row, kJobQueueName), event, bucket);
 }
 
-// What holds for one note of a transaction holds for the next.
+// The answer for one note of a transaction holds for the next note.
 bool counts() { return settings.enable_counters && (note_count > 0 || has_counters()); }
 
 TimestampTz moment_of(TupleTableSlot* row, JobColumn column) {

@@ -1,5 +1,5 @@
-// Attempts that a transaction starts and ends. The commit counts them; what is rolled back, or ends
-// with PREPARE TRANSACTION, is not counted.
+// Attempts that a transaction starts and ends. The commit counts the attempts; a transaction that
+// rolls back, or ends with PREPARE TRANSACTION, counts no attempt.
 #pragma once
 
 #include "counters/counters.hpp"

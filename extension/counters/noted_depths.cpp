@@ -29,7 +29,7 @@ struct LastName {
 };
 LastName last_names[kDepthKinds];
 
-// What this transaction read last, in its memory.
+// The last reading of this transaction, in the memory of the transaction.
 struct TakenCount {
   DepthReadings read;
   int64 taken_us;
@@ -38,7 +38,7 @@ struct TakenCount {
 constexpr int64 kTakenForUs = USECS_PER_SEC;
 TakenCount taken = {};
 
-// The notes of a long transaction live in its memory.
+// The notes of a long transaction live in the memory of the transaction.
 void grow_changes() {
   Size size = sizeof(Note) * note_capacity;
   auto* grown = static_cast<Note*>(MemoryContextAllocHuge(TopTransactionContext, size * 2));
@@ -84,7 +84,7 @@ DepthChange* change_of(DepthKind kind, Datum name) {
   return &note->change;
 }
 
-// Calls use(change) with the change of the row's task, and with that of its queue.
+// Calls use(change) with the change of the row's task, and with the change of the row's queue.
 template <typename Use>
 void with_changes_of(const DepthRow& row, Use use) {
   use(change_of(kTaskDepth, row.identifier));
@@ -110,7 +110,7 @@ void note_move(const DepthRow& before, const DepthRow& after) {
   });
 }
 
-// Direct writes keep the names, and pass the same ones.
+// Direct writes keep the names, and pass the same datums.
 bool has_same_names(const DepthRow& a, const DepthRow& b) {
   if (a.identifier == b.identifier && a.queue_name.value == b.queue_name.value) return true;
   return is_same_text(a.identifier, b.identifier) && a.queue_name.isnull == b.queue_name.isnull &&
@@ -129,7 +129,7 @@ DepthReadings take_count() {
   return read_depths(own, note_count);
 }
 
-// What holds for one note of a transaction holds for the next.
+// The answer for one note of a transaction holds for the next note.
 bool counts_depths() { return note_count > 0 || has_depths(); }
 
 }  // namespace

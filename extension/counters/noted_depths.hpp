@@ -1,8 +1,9 @@
-// What a transaction changes of the depths of tasks and queues. The commit adds the changes; a
-// rollback forgets them, and so does the rollback of a savepoint.
+// The changes of a transaction to the depths of tasks and queues. The commit adds the changes; a
+// rollback forgets the changes, and so does the rollback of a savepoint.
 //
 // Every write of pulse.job notes its row once: C code that writes rows directly (job/) calls this
-// file; the triggers of pulse.job, which fire for statements only, call it for all other writes.
+// file; for all other writes the triggers of pulse.job call this file, and the triggers fire for
+// statements only.
 #pragma once
 
 #include "counters/depths.hpp"
@@ -10,7 +11,7 @@
 
 namespace pulse {
 
-// One row of pulse.job, as far as depths need it.
+// One row of pulse.job, with the columns that depths need.
 struct DepthRow {
   Datum identifier;
   NullableDatum queue_name;
@@ -27,14 +28,14 @@ void note_changed_job(const DepthRow& before, const DepthRow& after);
 // All rows are gone, uncounted.
 void note_truncated_jobs();
 
-// The depths with what this transaction changed itself. In one transaction all readings of a second
-// are the same count, and at REPEATABLE READ all readings, so that two views do not contradict each
-// other; a change of its own is seen at once.
+// The depths with the changes of this transaction. In one transaction all readings of a second are
+// the same count, and at REPEATABLE READ all readings, so that two views do not contradict each
+// other; a reading shows a change of the transaction itself at once.
 DepthReadings read_depths_with_own();
 // False also in a transaction that removed rows uncounted.
 bool are_depths_known();
 
-// Called at the end of the transaction or of a savepoint. None can fail.
+// Called at the end of the transaction or of a savepoint. No call of these can fail.
 void add_noted_depths();
 void leave_noted_depths_to_prepared();
 void forget_noted_depths();

@@ -1,4 +1,5 @@
-// When a recount is due, how it begins, and how it ends; what prepared transactions do to counts.
+// When a recount is due, how a recount begins, and how a recount ends; and the effect of prepared
+// transactions on counts.
 #include "access/catalog.hpp"
 #include "counters/depth_memory.hpp"
 #include "server/clocks.hpp"
@@ -7,8 +8,8 @@
 namespace pulse {
 namespace {
 
-// A recount is followed by a pause of this many times its duration, so that recounts take at most
-// 1 % of a core.
+// A recount is followed by a pause of this many times the recount's duration, so that recounts take
+// at most 1 % of a core.
 constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
 // A recount in turn finds the drift of which nothing told.
@@ -23,7 +24,7 @@ bool has_entry(Oid database) {
   return false;
 }
 
-// A transaction that still refers to the depth finds no key in it.
+// A transaction that still refers to the depth finds no key in the depth.
 void free_depth(DepthKind kind, Depth* depth) {
   DepthKey key = depth->key;
   hash_search(depth_tables[kind], &key, HASH_REMOVE, nullptr);
@@ -32,8 +33,8 @@ void free_depth(DepthKind kind, Depth* depth) {
 
 bool was_used(Depth* depth) { return pg_atomic_exchange_u32(&depth->is_used, 0) != 0; }
 
-// Frees the depths of this database that had no job and no use since the last recount began, and
-// those of databases without a entry. The other set is empty afterwards.
+// Frees the depths of this database without a job that no transaction has used since the last
+// recount began, and the depths of databases without a slot. The other set is empty afterwards.
 void free_unused(DatabaseDepths* database) {
   int other = 1 - database->current;
   for (int kind = 0; kind < kDepthKinds; kind++) {
@@ -54,7 +55,7 @@ void enter_prepared_before(int database) {
   if (prepared_capacity() == 0) return;
   Snapshot seen = GetLatestSnapshot();
   for (uint32 i = 0; i < seen->xcnt; i++) {
-    // It has no process, and is in progress all the same.
+    // The prepared transaction has no process, and is in progress all the same.
     if (BackendXidGetPid(seen->xip[i]) != 0 || !TransactionIdIsInProgress(seen->xip[i])) continue;
     LWLockAcquire(depths_lock, LW_EXCLUSIVE);
     enter_prepared(seen->xip[i], database);
@@ -145,7 +146,7 @@ bool recount_if_due() {
   note_ended_prepared(entry_number(this_database()));
   int64 now = monotonic_us();
   uint64 due = pg_atomic_read_u64(&database->next_recount);
-  // Of the sessions that find it due, one starts the process.
+  // Of the sessions that find a recount due, a single session starts the process.
   if (!is_due(database, job, now) ||
       !pg_atomic_compare_exchange_u64(&database->next_recount, &due,
                                       static_cast<uint64>(now + kLeastPauseUs)))

@@ -1,4 +1,4 @@
-// The counters as SQL sees them: see sql/monitor/counters.sql.
+// The counters as SQL sees counters: see sql/monitor/counters.sql.
 #include "counters/counters.hpp"
 #include "counters/noted_attempts.hpp"
 #include "server/advisory_lock.hpp"
@@ -11,7 +11,7 @@ namespace pulse {
 namespace {
 
 constexpr int64 kMinuteUs = 60000000;
-constexpr int64 kLateUs = 1000000;  // a commit counts what it has noted within that time
+constexpr int64 kLateUs = 1000000;  // a commit counts its notes within that time
 
 // Without the zeros at the end.
 Datum array_of_counts(const uint32* counts) {
@@ -39,7 +39,7 @@ void put_row(void* context, CounterKind kind, const char* name, int length,
   tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
-// Returns the last minute that is over, or 0 when nothing is to be added.
+// Returns the last minute that is over, or 0 when no minute is to be added.
 int64 minute_to_add() {
   if (!has_counters()) return 0;
   int64 minute = (wall_now() - kLateUs) / kMinuteUs - 1;
@@ -72,7 +72,7 @@ ArrayType* copy_of_sums(ArrayType* sums, int length) {
   return copy;
 }
 
-// The sums of an aggregate that has room for the counts are changed in place.
+// Changes the sums of an aggregate in place where the sums have enough elements for the counts.
 ArrayType* add_counts(ArrayType* sums, ArrayType* counts, bool in_place) {
   int length = length_of(counts);
   if (length == 0) return sums;
@@ -124,7 +124,7 @@ PULSE_FUNCTION(pulse_add_counts) {
   PG_RETURN_ARRAYTYPE_P(sums);
 }
 
-// pulse_internal.percentile(sums, part): the middle of the bucket in which it lies.
+// pulse_internal.percentile(sums, part): the middle of the bucket that has the percentile.
 PULSE_FUNCTION(pulse_percentile) {
   ArrayType* sums = PG_GETARG_ARRAYTYPE_P(0);
   pulse::check_counts(sums, INT8OID);
