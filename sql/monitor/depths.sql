@@ -2,7 +2,7 @@
 -- recount reads the whole table. extension/counters/depths.hpp says why no change is lost.
 
 COMMENT ON FUNCTION pulse_internal.count_written_job() IS
-  'Trigger: counts what a statement wrote into pulse.job.';
+  'Trigger: counts the rows that a statement wrote into pulse.job.';
 COMMENT ON TYPE pulse_internal.live_figures IS
   'The figures of pulse.overview that are about live jobs.';
 COMMENT ON TRIGGER count_written ON pulse.job IS 'Counts jobs that statements add or delete.';
@@ -26,14 +26,14 @@ COMMENT ON FUNCTION pulse_internal.depths() IS
 CREATE OR REPLACE FUNCTION pulse_internal.has_depths() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_depths';
 COMMENT ON FUNCTION pulse_internal.has_depths() IS
-  'Returns whether commits count jobs here, and all jobs were counted; if not, it asks for a '
-  'recount.';
+  'Returns whether commits count jobs here, and all jobs were counted; if not, the call asks for '
+  'a recount.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.recount_if_read() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_recount_if_read';
 COMMENT ON FUNCTION pulse_internal.recount_if_read() IS
-  'Starts the process that recounts this database, if a recount is due and a session has read '
-  'the counts within half an hour; returns whether it did.';
+  'Starts the process that recounts this database, if a recount is due and a session has read the '
+  'counts within half an hour; returns whether the call started the process.';
 
 -- In a view, not in each query, and elsewhere states are compared as text: a session that parses a
 -- comparison of states looks up the casts of fifty types.
@@ -43,8 +43,8 @@ CREATE OR REPLACE VIEW pulse_internal.ready_job AS
 COMMENT ON VIEW pulse_internal.ready_job IS 'Jobs that wait for a worker or their time.';
 
 -- Time moves without a commit, so no counter knows which ready jobs are due. The first jobs of each
--- priority tell, one way down the index for each: all of them where they are few, else that there
--- are more than the share. Jobs that are not due follow the due ones.
+-- priority tell, one way down the index for each priority: all jobs where the jobs are few, else
+-- that there are more than the share. Jobs that are not due follow the due jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.due_of_tasks(
     names text[], latest timestamptz[], bound int)
   RETURNS TABLE (name text, due bigint, future bigint, soon bigint, oldest timestamptz,
@@ -95,7 +95,7 @@ COMMENT ON FUNCTION pulse_internal.due_of_tasks(text[], timestamptz[], int) IS
   'bound that the tasks share, and tells since when the oldest has been due; more_due, '
   'more_future, more_soon: there may be more.';
 
--- A count of all ready jobs makes either number exact if the other one is.
+-- A count of all ready jobs makes either number exact if the other number is exact.
 CREATE OR REPLACE FUNCTION pulse_internal.due_jobs(
     names text[], ready bigint[], latest timestamptz[])
   RETURNS TABLE (name text, due bigint, future bigint, soon bigint, oldest timestamptz,
@@ -104,7 +104,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.due_jobs(
   WITH seen AS MATERIALIZED (
     SELECT t.* FROM pulse_internal.due_of_tasks(names, latest, 300) AS t
   ), more AS (
-    -- Some of those of which more is to be seen share the bound alone.
+    -- Some of the tasks with more jobs to read share the bound alone.
     SELECT s.name FROM seen AS s
      WHERE s.more_due AND s.more_future AND cardinality(names) > 10 LIMIT 10
   ), again AS MATERIALIZED (
@@ -123,11 +123,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.due_jobs(
     FROM best AS b JOIN unnest(names, ready) AS n (name, ready) ON n.name = b.name;
 $$;
 COMMENT ON FUNCTION pulse_internal.due_jobs(text[], bigint[], timestamptz[]) IS
-  'Splits the ready jobs of each task, which were counted, into due and future ones, and counts '
-  'those that fall due within a minute; is_cut: due and future are what was seen of them. latest: '
+  'Splits the counted ready jobs of each task into due and future jobs, and counts the jobs that '
+  'fall due within a minute; is_cut: due and future are the jobs that the function read. latest: '
   'no job of the task has a later run_at.';
 
--- The oldest due job of a queue is the first one of some priority.
+-- The oldest due job of a queue is the first job of some priority.
 CREATE OR REPLACE FUNCTION pulse_internal.oldest_of_queues(names text[])
   RETURNS TABLE (name text, oldest timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -163,8 +163,8 @@ BEGIN
        FROM (SELECT * FROM step LIMIT 20) AS o) AS parked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.oldest_of_queues(text[]) IS
-  'Tells since when the oldest job of each queue has been due, among its first four open jobs and '
-  'its parked jobs.';
+  'Tells since when the oldest job of each queue has been due, among the queue''s first four open '
+  'jobs and the parked jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_queues(names text[], share bigint)
   RETURNS TABLE (name text, ready bigint, running bigint, due bigint, future bigint,
@@ -193,10 +193,11 @@ BEGIN
           AND j.queue_name = n.name LIMIT share) AS p) AS parked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_queues(text[], bigint) IS
-  'Counts open and running jobs of each queue, and its parked jobs by whether they are due, each '
+  'Counts open and running jobs of each queue, and parked jobs by whether the jobs are due, each '
   'up to a share (NULL: all); is_cut: there may be more.';
 
--- Reads settings only of queues within a paused name: 'mail/*' is that of members of 'mail'.
+-- Reads settings only of queues within a paused name: 'mail/*' is the name of the members of
+-- 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH pause AS (

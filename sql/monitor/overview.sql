@@ -1,7 +1,7 @@
 -- The state of the whole queue in one row, cheap enough to be polled each second. Commits count
--- live jobs (depths.sql). What time changes without a commit is counted on an index up to a bound.
--- Where nothing is counted, so is each figure (uncounted.sql). The column `estimated` names the
--- figures that are not exact.
+-- live jobs (depths.sql). Figures that time changes without a commit are counted on an index up to
+-- a bound. Where commits count nothing, every figure is counted so (uncounted.sql). The column
+-- `estimated` names the figures that are not exact.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
   RETURNS bigint
@@ -53,10 +53,10 @@ BEGIN
            ORDER BY n.finished_at DESC LIMIT bound) AS e;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
-  'Counts the kept jobs that ended since a moment without completing, the last ones up to a bound '
+  'Counts the kept jobs that ended since a moment without completing, the last jobs up to a bound '
   'in all.';
 
--- A standby has no liveness clock, so it counts no worker as silent.
+-- A standby has no liveness clock, so a standby counts no worker as silent.
 CREATE OR REPLACE FUNCTION pulse_internal.count_workers(
     OUT alive bigint, OUT draining bigint, OUT silent bigint, OUT lost bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -72,7 +72,7 @@ BEGIN
            LIMIT 10000) AS w;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_workers() IS
-  'Counts workers by what they are now, and those that were lost within the last hour.';
+  'Counts workers by their present status, and workers that were lost within the last hour.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_swept(patience interval) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL UNSAFE
@@ -110,11 +110,11 @@ BEGIN
     FROM (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
-  'Counts parked jobs that are due at a moment and of these the ones behind a pause, due later, '
-  'due within the next minute, and waiting for other jobs, each up to a bound, and tells which has '
-  'been due for longest.';
+  'Counts parked jobs that are due at a moment and of the due jobs the jobs behind a pause, jobs '
+  'due later, due within the next minute, and waiting for other jobs, each up to a bound, and '
+  'tells since when the oldest job has been due.';
 
--- What is parked is due, is not, or waits for other jobs. Two of these that are few tell the third.
+-- A parked job is due, is not due, or waits for other jobs. Two small counts tell the third count.
 CREATE OR REPLACE FUNCTION pulse_internal.split_parked(
     parked bigint, bound int, INOUT due bigint, INOUT future bigint, INOUT waiting bigint,
     OUT is_cut boolean)
@@ -133,10 +133,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint, bigint) IS
   'Completes three counts that stopped at a bound from the count of all parked jobs; is_cut: two '
-  'stopped, so these are what was seen.';
+  'counts stopped, so the counts are the jobs that the query read.';
 
--- Looks at tasks that may have future jobs first, then at those of which nothing was claimed for
--- longest: of a task that it does not look at, all ready jobs are due.
+-- Reads tasks that may have future jobs first, then tasks of which nothing was claimed for longest:
+-- of a task that the function does not read, all ready jobs are due.
 CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
     moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT parked bigint,
     OUT running bigint, OUT is_exact boolean, OUT due bigint, OUT future bigint, OUT soon bigint,
@@ -183,8 +183,9 @@ BEGIN
     FROM d CROSS JOIN open AS o CROSS JOIN pause AS p WHERE d.kind = 'all';
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
-  'Adds up what commits count: ready jobs by whether they are due, at this moment or within a '
-  'minute, parked and running jobs, and with counts_pauses the parked jobs of paused queues.';
+  'Adds up the counts of commits: ready jobs by whether the jobs are due, at this moment or '
+  'within a minute, parked and running jobs, and with counts_pauses the parked jobs of paused '
+  'queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures
@@ -213,7 +214,7 @@ BEGIN
   f.running := seen.running;
   f.oldest_due_at := least(seen.oldest, parked.oldest);
   f.counted_at := seen.counted_at;
-  -- Among the parked jobs of paused queues may be some of the future ones.
+  -- Among the parked jobs of paused queues may be some of the future jobs.
   may_be_future := parked.due >= bound AND split.future > 0 AND f.parked_paused > 0;
   f.estimated := ARRAY(
     SELECT n.name FROM (VALUES
@@ -228,7 +229,7 @@ BEGIN
   RETURN f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_jobs(timestamptz) IS
-  'Returns the figures of pulse.overview that are about live jobs, from what commits count.';
+  'Returns the figures of pulse.overview that are about live jobs, from the counts of commits.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.live_figures(moment timestamptz)
   RETURNS pulse_internal.live_figures
@@ -295,25 +296,27 @@ COMMENT ON COLUMN pulse.overview.parked_future IS 'Jobs of queues that are not d
 COMMENT ON COLUMN pulse.overview.parked_paused IS
   'Due jobs whose queue, or a level above, is paused';
 COMMENT ON COLUMN pulse.overview.parked_full IS
-  'Other due jobs behind their queue: it or a level is full, or opens them next';
+  'Other due jobs behind their queue: the queue or a level is full, or the queue opens the jobs '
+  'next';
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are not exact; empty: all are. Where commits count, it names '
-  'ready and future if some task has many of both, and parked jobs if there are 150 or more of two '
-  'kinds. Elsewhere it names what is more than 1,000, and of ready jobs what there may be more of '
-  'among many. These counts are what was seen, so there are as many or more';
+  'Which of the counts of live jobs are not exact; empty: all are exact. Where commits count, '
+  'estimated names ready and future if some task has many of both, and parked jobs if there are '
+  '150 or more of two kinds. Elsewhere estimated names counts of more than 1,000, and of ready '
+  'jobs counts that may miss some among many. The named counts are the jobs that the query read, '
+  'so there are as many or more';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
-  'run_at of the open or parked job that has been due for longest, of open ones among 120 tasks, '
-  'those first of which nothing was claimed for longest; where no commit counts, of more than '
-  '1,000 open ones among the first 150 tasks and priorities; NULL without one';
+  'run_at of the open or parked job that has been due for longest, of open jobs among 120 tasks, '
+  'first the tasks of which nothing was claimed for longest; where no commit counts, of more than '
+  '1,000 open jobs among the first 150 tasks and priorities; NULL without such a job';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
-  'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept ones '
+  'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept jobs '
   'only, up to 10,000';
 COMMENT ON COLUMN pulse.overview.failed IS
-  'Jobs that failed for good within the last minute; these and the next three are counted up to '
-  '10,000 together';
+  'Jobs that failed for good within the last minute; failed and the next three columns are '
+  'counted up to 10,000 together';
 COMMENT ON COLUMN pulse.overview.quarantined IS 'Jobs that were quarantined within the last minute';
 COMMENT ON COLUMN pulse.overview.cancelled IS 'Jobs that were cancelled within the last minute';
 COMMENT ON COLUMN pulse.overview.expired IS 'Jobs that expired within the last minute';
@@ -324,7 +327,7 @@ COMMENT ON COLUMN pulse.overview.workers_silent IS
   'Registered workers that the next sweep finds lost';
 COMMENT ON COLUMN pulse.overview.workers_lost IS 'Workers that were lost within the last hour';
 COMMENT ON COLUMN pulse.overview.next_schedule IS
-  'Name of the schedule that is due next; NULL without one';
+  'Name of the schedule that is due next; NULL without a schedule';
 COMMENT ON COLUMN pulse.overview.next_schedule_at IS 'When that schedule is due';
 COMMENT ON COLUMN pulse.overview.installation IS
   'ours, unused (no worker yet), moved (adopted by the next claim), copy or subscribed (claims are '

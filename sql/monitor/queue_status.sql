@@ -1,4 +1,5 @@
--- What queues have and what keeps their jobs, of one queue or of those that wait for longest.
+-- The settings and jobs of queues and the reasons that keep the jobs, of one queue or of the queues
+-- that wait for longest.
 
 CREATE OR REPLACE FUNCTION pulse_internal.queue_reasons(names text[], share bigint)
   RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
@@ -25,7 +26,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_reasons(text[], bigint) IS
   'Returns how many jobs of each of these queues wait for which reason, are open (ready) or run, '
-  'counted up to a share of each (NULL: all).';
+  'counted up to a share of each queue (NULL: all).';
 
 -- A loose index scan over the queues with open or running jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.open_queues(max_queues int) RETURNS SETOF text
@@ -58,8 +59,8 @@ $$;
 COMMENT ON FUNCTION pulse_internal.stored_queues(int) IS
   'Returns at most max_queues names of queues that have settings or are paused.';
 
--- Where commits count, all queues with jobs are known, and what each has; else the first queues of
--- a walk.
+-- Where commits count, the function knows all queues with jobs, and the counts of each queue; else
+-- the first queues of a walk.
 CREATE OR REPLACE FUNCTION pulse_internal.status_candidates(max_rows int)
   RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
                  is_whole boolean)
@@ -100,11 +101,12 @@ BEGIN
     FROM named AS n CROSS JOIN whole AS w;
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_candidates(int) IS
-  'Returns queues with jobs, settings or pauses in the order in which they are listed, first those '
-  'with waiting jobs of which nothing was claimed for longest; NULL: queues without a count of '
-  'their own. is_whole: there are no others.';
+  'Returns queues with jobs, settings or pauses in the order of the list, first the queues with '
+  'waiting jobs of which nothing was claimed for longest; NULL: queues without a count of their '
+  'own. is_whole: there are no other queues.';
 
--- Members of a level: as commits count them, or where not all have a count, by reading all jobs.
+-- Members of a level: as commits count the members, or where a member has no count, by reading all
+-- jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.queues_within(level text) RETURNS text[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -126,7 +128,7 @@ BEGIN
     SELECT w.queue_name FROM pulse_internal.jobs_within(level) AS w WHERE NOT is_counted);
 END $$;
 COMMENT ON FUNCTION pulse_internal.queues_within(text) IS
-  'Returns a queue and the queues within it that have jobs.';
+  'Returns a queue and the queues within the queue that have jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.status_jobs(of_queue text, max_rows int)
   RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
@@ -188,8 +190,8 @@ BEGIN
     FROM candidate AS c WHERE c.place > max_rows OR c.queue_name IS NULL HAVING count(*) > 0;
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_jobs(text, int) IS
-  'Returns what jobs of a queue and within it wait for, or of the first max_rows queues and their '
-  'levels; stored: none; names: how many queues there are besides.';
+  'Returns the reasons for which jobs of a queue and within the queue wait, or of the first '
+  'max_rows queues and their levels; stored: none; names: how many queues there are besides.';
 
 CREATE OR REPLACE FUNCTION pulse.queue_status(of_queue text = NULL, max_rows int = 1000)
   RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
@@ -227,41 +229,48 @@ BEGIN
    ORDER BY 1;
 END $$;
 COMMENT ON FUNCTION pulse.queue_status(text, int) IS
-  'Returns settings and jobs of a queue or level, exactly, however many jobs it has; without one, '
-  'of at most max_rows (1 to 10000) queues and the levels that they are within: those with waiting '
-  'jobs of which nothing was claimed for longest, further ones with jobs, and those with settings '
-  'or a pause. A last row without a name tells how many more there are. The view '
-  'pulse.queue_status describes the columns. Raises PU004 for max_rows out of range.';
+  'Returns settings and jobs of a queue or level, exactly, however many jobs the queue has; '
+  'without a name, of at most max_rows (1 to 10000) queues and the levels of the queues: first '
+  'queues with waiting jobs of which nothing was claimed for longest, then further queues with '
+  'jobs, then queues with settings or a pause. A last row without a name tells how many more '
+  'queues there are. The view pulse.queue_status describes the columns. Raises PU004 for max_rows '
+  'out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
          s.running, s.reasons, s.tokens, s.next_token, s.estimated, s.names
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
-  'Settings and jobs of at most 1,000 queues that have either or are paused, and of the levels '
-  'that they are within. For one queue of many call pulse.queue_status(name).';
+  'Settings and jobs of at most 1,000 queues that have either or are paused, and of the levels of '
+  'the queues. For one queue of many call pulse.queue_status(name).';
 COMMENT ON COLUMN pulse.queue_status.queue_name IS
   'Name of the queue or level; NULL in the last row, which is about further queues';
 COMMENT ON COLUMN pulse.queue_status.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_status.total IS
-  'How many jobs of it and of all queues within it run at a time; NULL: no limit';
-COMMENT ON COLUMN pulse.queue_status.paused IS 'It is paused itself, also by the end of a job';
-COMMENT ON COLUMN pulse.queue_status.fair IS 'Its direct members start jobs in turn';
+  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
+COMMENT ON COLUMN pulse.queue_status.paused IS
+  'The queue or level is paused by its own name, or by the end of a job';
+COMMENT ON COLUMN pulse.queue_status.fair IS 'The direct members of the level start jobs in turn';
 COMMENT ON COLUMN pulse.queue_status.weight IS
-  'How many jobs it starts at a turn where the level above it is fair';
-COMMENT ON COLUMN pulse.queue_status.waiting IS 'Jobs of it and within it that wait parked';
-COMMENT ON COLUMN pulse.queue_status.open IS 'Jobs of it and within it that a claim can get';
-COMMENT ON COLUMN pulse.queue_status.running IS 'Jobs of it and within it that run';
+  'How many jobs the queue starts at a turn where the level above the queue is fair';
+COMMENT ON COLUMN pulse.queue_status.waiting IS
+  'Parked jobs of the queue and of all queues within the queue';
+COMMENT ON COLUMN pulse.queue_status.open IS
+  'Jobs of the queue and within the queue that a claim can get';
+COMMENT ON COLUMN pulse.queue_status.running IS
+  'Running jobs of the queue and of all queues within the queue';
 COMMENT ON COLUMN pulse.queue_status.reasons IS
-  'How many of the waiting jobs wait for what: future (not due), paused, full (it or a level), dry '
-  '(its rate, or that of a level), next (the next promotions open the first of them)';
+  'How many of the waiting jobs wait for which reason: future (not due), paused, full (the queue '
+  'or a level), dry (the rate of the queue, or of a level), next (the next promotions open the '
+  'first jobs)';
 COMMENT ON COLUMN pulse.queue_status.tokens IS
-  'How many of its jobs could be claimed now by its rate; NULL: it has none, or on a standby';
+  'How many jobs of the queue could be claimed now by the queue''s rate; NULL: no rate, or on a '
+  'standby';
 COMMENT ON COLUMN pulse.queue_status.next_token IS
-  'When another job may be opened by its rate; NULL: now, or after a claim of an open one';
+  'When the rate lets another job open; NULL: now, or after a claim of an open job';
 COMMENT ON COLUMN pulse.queue_status.estimated IS
-  'Of a queue with many jobs, or a level with many queues, not all jobs were looked at: reasons '
-  'are what was seen, and waiting is what commits count, if they do';
+  'Of a queue with many jobs, or a level with many queues, the view has not read all jobs: '
+  'reasons counts the jobs read, and waiting is the count of commits, if commits count';
 COMMENT ON COLUMN pulse.queue_status.names IS
   'How many queues the row is about; NULL: more than the function counts';

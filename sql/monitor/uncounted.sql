@@ -1,7 +1,7 @@
--- Live jobs where no commit counts them: without preloading, on a standby, before the first
--- recount. Up to 1,000 jobs of each lane are read from the lane's index. Where no lane has more,
--- all figures are exact. Else a figure is what was seen, and `estimated` says that there may be
--- more.
+-- Live jobs where no commit counts jobs: without preloading, on a standby, before the first
+-- recount. The functions read up to 1,000 jobs of each lane from the lane's index. Where no lane
+-- has more, all figures are exact. Else a figure counts the jobs read, and `estimated` says that
+-- there may be more.
 
 CREATE OR REPLACE FUNCTION pulse_internal.first_jobs(bound int)
   RETURNS TABLE (lane text, identifier text, queue_name text, run_at timestamptz)
@@ -23,7 +23,7 @@ BEGIN
   (SELECT 'undecided', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
     WHERE j.index_lane = 'k' AND j.job_key IS NOT NULL LIMIT bound)
   UNION ALL
-  -- As running_ids() finds them, with one look at each job instead of two.
+  -- Finds the jobs of running_ids(), with one lookup of each job instead of two.
   (SELECT 'running', j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
     WHERE j.running_worker_id IS NOT NULL LIMIT bound)
   UNION ALL
@@ -35,7 +35,7 @@ BEGIN
     LIMIT bound);
 END $$;
 COMMENT ON FUNCTION pulse_internal.first_jobs(int) IS
-  'Returns the first live jobs of each lane, up to a bound: ready ones by task, parked ones by '
+  'Returns the first live jobs of each lane, up to a bound: ready jobs by task, parked jobs by '
   'run_at.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.first_groups(
@@ -89,7 +89,8 @@ COMMENT ON FUNCTION pulse_internal.seen_of_tasks(int) IS
   'Counts ready jobs of the tasks in the first max_rows pairs of task and priority, as '
   'due_of_tasks() does.';
 
--- The last row of a kind may have no name: there are further ones, of which nothing is told.
+-- The last row of a kind may have no name: there are further names, and the row tells nothing of
+-- their jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.uncounted_stats(max_rows int, of_kind text)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest timestamptz, estimated boolean)
@@ -157,7 +158,7 @@ BEGIN
    ORDER BY 1 DESC, 7 NULLS LAST, 2;
 END $$;
 COMMENT ON FUNCTION pulse_internal.uncounted_stats(int, text) IS
-  'Returns depth and age of tasks and queues where no commit counts them.';
+  'Returns depth and age of tasks and queues where no commit counts jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.uncounted_open(
     moment timestamptz, bound int, OUT due bigint, OUT future bigint, OUT soon bigint,
@@ -192,8 +193,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.uncounted_open(timestamptz, int) IS
-  'Counts ready jobs that are due at a moment, are not, and fall due within a minute: all up to a '
-  'bound, else those that it sees of the first 150 pairs of task and priority.';
+  'Counts ready jobs that are due at a moment, are not due, and fall due within a minute: all up '
+  'to a bound, else the jobs read of the first 150 pairs of task and priority.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.uncounted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures
@@ -228,4 +229,4 @@ BEGIN
   RETURN f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.uncounted_jobs(timestamptz) IS
-  'Returns the figures of pulse.overview that are about live jobs, where no commit counts them.';
+  'Returns the figures of pulse.overview that are about live jobs, where no commit counts jobs.';

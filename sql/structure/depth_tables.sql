@@ -1,6 +1,7 @@
--- Triggers that count what statements write into pulse.job, as bulk calls and DBAs do: what C code
--- writes directly fires no trigger, and counts itself (extension/counters/noted_depths.hpp).
--- ALWAYS: a restored dump or a subscription has session_replication_role replica.
+-- Triggers that count the rows that statements write into pulse.job, as bulk calls and DBAs do:
+-- direct writes of C code fire no trigger, and C code counts its own rows
+-- (extension/counters/noted_depths.hpp). ALWAYS: a restored dump or a subscription has
+-- session_replication_role replica.
 CREATE FUNCTION pulse_internal.count_written_job() RETURNS trigger
   LANGUAGE c AS 'MODULE_PATHNAME', 'pulse_count_written_job';
 CREATE TRIGGER count_written AFTER INSERT OR DELETE ON pulse.job
