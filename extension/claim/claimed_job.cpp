@@ -7,6 +7,7 @@
 #include "counters/noted_attempts.hpp"
 #include "liveness/clock.hpp"
 #include "liveness/heartbeat.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
@@ -75,6 +76,7 @@ Datum claim_by_id(int64 job_id, int64 worker_id) {
 
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place,
                       KnownLevel* known) {
+  Assert(holds_advisory_lock(LockKind::kWorker, static_cast<uint64>(stamp.worker_id), ShareLock));
   int attempts = int2_of(table->locked, kJobAttempts);
   JobChange change = {};
   change.set_running(stamp.worker_id, is_in_place);

@@ -21,7 +21,7 @@ struct ClaimStamp {
 };
 
 // Claims the last locked row of the table for the worker of the stamp, and puts the new row into
-// `changed`.
+// `changed`. Requires the worker's lock, shared.
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place,
                       KnownLevel* known);
 

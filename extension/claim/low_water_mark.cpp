@@ -20,6 +20,7 @@ MarkBucket* buckets = nullptr;
 
 // The low-water mark of this task and priority, if there is one. Requires the lock of the bucket.
 LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
+  Assert(holds_spin(&view.bucket->lock));
   LowWaterMark* end = view.bucket->mark + view.bucket->used;
   for (LowWaterMark* mark = view.bucket->mark; mark < end; mark++)
     if (mark->task == view.task && mark->priority == priority) return mark;
@@ -30,6 +31,7 @@ LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
 // marks are used. Requires the lock of the bucket.
 LowWaterMark* new_mark(const MarkView& view, int16 priority) {
   MarkBucket* bucket = view.bucket;
+  Assert(holds_spin(&bucket->lock));
   LowWaterMark* entry = bucket->mark;
   if (bucket->used < kMarksPerBit)
     entry += bucket->used++;
@@ -46,15 +48,17 @@ FoundMark found_from(const LowWaterMark* mark) {
 }
 
 // Notes a lowering: a claim whose snapshot is older raises the low-water mark no further than this
-// key.
+// key. Requires the lock of the bucket.
 void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
+  Assert(holds_spin(&bucket->lock));
   bucket->recent[bucket->generation % kRecentKeys] = run_at;
   bucket->generation++;
 }
 
 // Limits the key to the lowerings since known_generation. False when more lowerings happened than
-// the bucket keeps.
+// the bucket keeps. Requires the lock of the bucket.
 bool limit_to_recent(const MarkBucket* bucket, uint64 known_generation, OrderKey* key) {
+  Assert(holds_spin(&bucket->lock));
   if (bucket->generation - known_generation > kRecentKeys) return false;
   for (uint64 i = known_generation; i != bucket->generation; i++) {
     OrderKey lowered = {bucket->recent[i % kRecentKeys], PG_INT64_MIN};

@@ -1,5 +1,6 @@
 #include "counters/counters.hpp"
 
+#include "server/advisory_lock.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "shared/memory.hpp"
@@ -71,6 +72,7 @@ int find_key(Kind* kind, uint64 key) {
 
 // The first free place from the place of the key on; -1: none is free. Requires Kind::lock.
 int free_place(const Kind* kind, uint64 key, int64 period) {
+  Assert(holds_spin(&kind->lock));
   for (uint64 i = 0; i < kNames; i++) {
     auto at = static_cast<int>((key + i) % kNames);
     auto taken = pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&kind->keys[at]));
@@ -98,7 +100,9 @@ int take_place(Kind* kind, uint64 key, const text* name) {
   return place;
 }
 
+// The counts of the period, which replace the oldest counts. Requires Counter::lock.
 PeriodCounts* counts_in(Counter* counter, int64 period) {
+  Assert(holds_spin(&counter->lock));
   PeriodCounts* counts = &counter->counts[static_cast<uint64>(period) % kPeriods];
   if (counts->period != period) *counts = {};
   counts->period = period;
@@ -212,6 +216,7 @@ int64 added_minute() {
 }
 
 void set_added_minute(int64 minute) {
+  Assert(holds_advisory_lock(LockKind::kCounters, 0, ExclusiveLock));
   DatabaseState* database = this_database_if_known();
   if (database)
     pg_atomic_write_u64(&all->added_minute[entry_number(database)], static_cast<uint64>(minute));

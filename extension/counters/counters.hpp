@@ -66,7 +66,8 @@ using UseCounts = void (*)(void* context, CounterKind kind, const char* name, in
                            const PeriodCounts& counts);
 void read_counters(void* context, UseCounts use);
 
-// The last minute that sweeps have added to the table, counted from 2000; 0: none yet.
+// The last minute that sweeps have added to the table, counted from 2000; 0: none yet. The sweep
+// that sets the minute holds the advisory lock LockKind::kCounters.
 int64 added_minute();
 void set_added_minute(int64 minute);
 

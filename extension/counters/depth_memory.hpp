@@ -87,22 +87,24 @@ void raise_latest(DepthCounts* counts, int set, TimestampTz at);
 // Empties a set of counts.
 void clear_set(DepthCounts* counts, int set);
 
-// Calls use(depth) with each depth of all databases, under the lock; `use` may free the depth.
+// Calls use(depth) with each depth of all databases; `use` may free the depth. Requires depths_lock
+// exclusively.
 template <typename Use>
 void for_each_depth(DepthKind kind, Use use) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));
   HASH_SEQ_STATUS at;
   hash_seq_init(&at, depth_tables[kind]);
   while (auto* depth = static_cast<Depth*>(hash_seq_search(&at))) use(depth);
 }
 
-// How the counts of `job`, the present table of this database, are. Under the lock.
+// How the counts of `job`, the present table of this database, are. Requires depths_lock.
 DepthsStatus status_of(DatabaseDepths* database, Oid job);
 
 // Adds drift for a prepared transaction of this database that has ended: no count has the
 // transaction's changes.
 void note_ended_prepared(int database);
 
-// The prepared transaction changes depths of the database; under the exclusive lock.
+// The prepared transaction changes depths of the database. Requires depths_lock exclusively.
 void enter_prepared(TransactionId xid, int database);
 
 }  // namespace pulse

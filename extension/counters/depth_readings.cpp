@@ -92,6 +92,7 @@ void put_readings(DepthReadings* readings, const DatabaseDepths* database, const
 }  // namespace
 
 DepthsStatus status_of(DatabaseDepths* database, Oid job) {
+  Assert(LWLockHeldByMe(depths_lock));
   if (database->job != job) return DepthsStatus::kUnknown;
   if (pg_atomic_read_u64(&database->drift) != database->counted_drift)
     return DepthsStatus::kDrifted;

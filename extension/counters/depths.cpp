@@ -34,7 +34,9 @@ void init_counts(DepthCounts* counts) {
   pg_atomic_init_u64(&counts->claimed_at, 0);
 }
 
+// Requires depths_lock exclusively.
 void init_depth(Depth* depth, const char* name, int length) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));
   depth->length = static_cast<uint8>(length);
   memcpy(depth->name, name, length);
   init_counts(&depth->counts);
@@ -49,8 +51,10 @@ bool is_same_key(const DepthKey& a, const DepthKey& b) {
   return a.database == b.database && a.name == b.name;
 }
 
-// Whether the snapshot of the set shows the transaction, which has committed.
+// Whether the snapshot of the set shows the transaction, which has committed. Requires
+// depths_lock.
 bool is_counted_in(const DatabaseDepths* database, int set, FullTransactionId xid) {
+  Assert(LWLockHeldByMe(depths_lock));
   const CountedSnapshot& snapshot = database->snapshots[set];
   if (U64FromFullTransactionId(xid) >= snapshot.xmax) return false;
   const TransactionId* in_progress = in_progress_of(database, set);
@@ -160,6 +164,7 @@ bool begin_adding_depths() {
 }
 
 void add_depth_change(const DepthChange& change, TimestampTz now) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_SHARED));
   DepthCounts* counts = &adding.database->further[change.kind];
   if (change.depth && is_same_key(change.depth->key, change.key))
     counts = &change.depth->counts;
@@ -175,7 +180,10 @@ void add_depth_change(const DepthChange& change, TimestampTz now) {
   if (change.has_claimed) pg_atomic_write_u64(&counts->claimed_at, static_cast<uint64>(now));
 }
 
-void add_drift() { pg_atomic_fetch_add_u64(&adding.database->drift, 1); }
+void add_drift() {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_SHARED));
+  pg_atomic_fetch_add_u64(&adding.database->drift, 1);
+}
 
 void end_adding_depths() { LWLockRelease(depths_lock); }
 

@@ -99,7 +99,8 @@ bool has_depths();
 Depth* depth_of(DepthKind kind, const DepthKey& key, const char* name, int length);
 DepthKey depth_key(const char* name, int length);
 
-// A commit adds its changes between begin and end. No call of these can fail.
+// A commit adds its changes between begin and end, which share depths_lock. No call of these can
+// fail.
 bool begin_adding_depths();
 void add_depth_change(const DepthChange& change, TimestampTz now);
 void add_drift();

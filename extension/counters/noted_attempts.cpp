@@ -1,6 +1,7 @@
 #include "counters/noted_attempts.hpp"
 
 #include "access/columns.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
 
@@ -110,7 +111,10 @@ void note_attempt_end(TupleTableSlot* row, AttemptEvent event, TimestampTz now) 
   note_event(row, event, elapsed_us(moment_of(row, kJobClaimedAt), now));
 }
 
-void note_added_minute(int64 minute) { added = {minute, GetCurrentSubTransactionId()}; }
+void note_added_minute(int64 minute) {
+  Assert(holds_advisory_lock(LockKind::kCounters, 0, ExclusiveLock));
+  added = {minute, GetCurrentSubTransactionId()};
+}
 
 void count_noted() {
   int64 period = note_count > 0 ? present_period() : 0;

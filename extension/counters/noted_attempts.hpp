@@ -11,7 +11,7 @@ namespace pulse {
 void note_start(TupleTableSlot* row);
 void note_attempt_end(TupleTableSlot* row, AttemptEvent event, TimestampTz now);
 
-// This transaction adds a minute to the table.
+// This transaction adds a minute to the table. Requires the advisory lock LockKind::kCounters.
 void note_added_minute(int64 minute);
 
 // Called at the end of the transaction or of a savepoint. None can fail.

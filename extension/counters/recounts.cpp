@@ -24,8 +24,10 @@ bool has_entry(Oid database) {
   return false;
 }
 
-// A transaction that still refers to the depth finds no key in the depth.
+// A transaction that still refers to the depth finds no key in the depth. Requires depths_lock
+// exclusively.
 void free_depth(DepthKind kind, Depth* depth) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));
   DepthKey key = depth->key;
   hash_search(depth_tables[kind], &key, HASH_REMOVE, nullptr);
   depth->key = {};
@@ -63,8 +65,10 @@ void enter_prepared_before(int database) {
   }
 }
 
-// The ids that the server gives out next follow xmax by less than half of all ids.
+// The ids that the server gives out next follow xmax by less than half of all ids. Requires
+// depths_lock exclusively.
 void keep_snapshot(DatabaseDepths* database, int set, Snapshot snapshot) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));
   FullTransactionId next = ReadNextFullTransactionId();
   uint32 since = XidFromFullTransactionId(next) - snapshot->xmax;
   database->snapshots[set] = {U64FromFullTransactionId(next) - since, snapshot->xcnt};
@@ -103,6 +107,7 @@ void start_process() {
 }  // namespace
 
 void enter_prepared(TransactionId xid, int database) {
+  Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));
   PreparedDepths* free = nullptr;
   for (int i = 0; i < prepared_capacity(); i++) {
     PreparedDepths* entry = &prepared_depths()[i];

@@ -34,17 +34,17 @@ struct Asking {
 bool has_waiting(const KeyReading& reading) { return ItemPointerIsValid(&reading.waiting); }
 
 void hold_key(uint64 hash) {
-  if (!holds_advisory_lock(LockKind::kKey, hash))
+  if (!holds_advisory_lock(LockKind::kKey, hash, ExclusiveLock))
     advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
 bool try_key(uint64 hash) {
-  return holds_advisory_lock(LockKind::kKey, hash) ||
+  return holds_advisory_lock(LockKind::kKey, hash, ExclusiveLock) ||
          try_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
 void release_key(uint64 hash) {
-  if (holds_advisory_lock(LockKind::kKey, hash))
+  if (holds_advisory_lock(LockKind::kKey, hash, ExclusiveLock))
     release_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
@@ -153,7 +153,9 @@ bool is_key_taken(const text* key) {
 
 // A transaction with one snapshot cannot see a job that took the key since the snapshot was taken.
 // The unique index would refuse the transaction's own job with an error that no client repeats.
+// Requires the key's lock.
 void require_seen(const text* key, const KeyReading& reading) {
+  Assert(holds_advisory_lock(LockKind::kKey, fnv1a(key), ExclusiveLock));
   if (!has_waiting(reading) || !IsolationUsesXactSnapshot()) return;
   CommandCounterIncrement();
   ItemPointerData seen;
@@ -238,7 +240,7 @@ KeyStanding try_lock_key_of(TupleTableSlot* job) {
   if (!catalog()->has_index_lanes)
     return is_key_taken(key) ? KeyStanding::kTaken : KeyStanding::kFree;
   uint64 hash = fnv1a(key);
-  bool was_held = holds_advisory_lock(LockKind::kKey, hash);
+  bool was_held = holds_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
   if (!try_lock_superseded() || !try_key(hash)) return KeyStanding::kUndecided;
   KeyReading reading = read_key(key, DatumGetInt64(value_of(job, kJobId)));
   bool is_taken = reading.is_superseded || has_waiting(reading);

@@ -1,7 +1,7 @@
 #include "limit/fair_ring.hpp"
 
+#include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
-#include "server/settings.hpp"
 #include "shared/queue_name.hpp"
 #include "wake/pending_wakes.hpp"
 
@@ -12,24 +12,20 @@ namespace {
 // while.
 constexpr int64 kIdleUs = 60000000;
 
-struct FairRings {
-  slock_t lock;  // held for microseconds, to join a ring or to give an idle ring to another level
-  // When a sweep last checked open jobs, and the next transaction id at that time. Guard:
-  // FairRings::lock.
-  TimestampTz looked_at;
-  TransactionId looked_before;
-  FairRing ring[kFairRings];
-};
-
 FairRings* all_rings = nullptr;
 
-FairRings* rings_here() {
-  DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database ? &all_rings[entry_number(database)] : nullptr;
+#ifdef USE_ASSERT_CHECKING
+
+// Whether this transaction walks the ring.
+bool is_walking(const FairRing* ring) {
+  return holds_advisory_lock(LockKind::kRing, ring->lock_key, ExclusiveLock);
 }
 
-// The ring of the level, or an idle ring; null: all rings are in use.
+#endif
+
+// The ring of the level, or an idle ring; null: all rings are in use. Requires FairRings::lock.
 FairRing* ring_for(FairRings* rings, uint64 level, TimestampTz now) {
+  Assert(holds_spin(&rings->lock));
   FairRing* unused = nullptr;
   for (FairRing& ring : rings->ring) {
     if (ring.level == level) return &ring;
@@ -101,8 +97,9 @@ DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
   return unused;
 }
 
-// Requires the lock of the rings (FairRings::lock).
+// Requires FairRings::lock.
 void join_as_member(FairRing* ring, const Levels& levels, int fair, int bucket) {
+  Assert(holds_spin(&rings_here()->lock));
   DeepMember* deep = deep_member(ring, levels, fair);
   if (deep)
     keep_part(deep, bucket / kBucketsOfPart);
@@ -128,6 +125,11 @@ void announce_unless_blocked(FairRings* rings, FairRing* ring) {
 }
 
 }  // namespace
+
+FairRings* rings_here() {
+  DatabaseState* database = all_rings ? this_database() : nullptr;
+  return database ? &all_rings[entry_number(database)] : nullptr;
+}
 
 Size fair_rings_size(int databases) { return mul_size(databases, sizeof(FairRings)); }
 
@@ -233,6 +235,7 @@ bool is_ring_blocked(const Level& level) {
 }
 
 void dissolve_ring(FairRing* ring) {
+  Assert(is_walking(ring));
   FairRings* rings = rings_here();
   lock_spin(&rings->lock);
   ring->level = 0;
@@ -249,6 +252,7 @@ void dissolve_ring(FairRing* ring) {
 }
 
 int begin_turn(const FairTurn& turn, const Levels& levels, int bucket) {
+  Assert(is_walking(turn.ring));
   int member = levels.fair + 1;
   int weight = member < levels.count ? levels.level[member].weight : 1;
   int share = share_of_pass(turn.ring, weight);
@@ -271,12 +275,14 @@ DeepMember* deep_member_of(FairRing* ring, const text* name) {
 }
 
 void begin_pass(FairRing* ring) {
+  Assert(is_walking(ring));
   ring->pass++;
   ring->next_deep = 0;
   begin_bucket(ring, 0);
 }
 
 DeepMember* next_deep(FairRing* ring) {
+  Assert(is_walking(ring));
   for (; ring->next_deep < kDeepMembers; ring->next_deep++) {
     DeepMember* deep = &ring->deep[ring->next_deep];
     if (!has_waits(deep)) continue;
@@ -294,6 +300,7 @@ bool has_share(const FairRing* ring, const DeepMember& deep) {
 }
 
 bool enter_part(FairRing* ring, DeepMember* deep) {
+  Assert(is_walking(ring));
   for (int i = 0; i < kParts; i++) {
     int part = (deep->part + i) % kParts;
     if (!waits_in_part(deep, part)) continue;
@@ -315,6 +322,7 @@ void leave_part(DeepMember* deep) {
 }
 
 bool enter_bucket(FairRing* ring) {
+  Assert(is_walking(ring));
   int bucket = next_wait(ring);
   if (bucket < 0) return false;
   if (bucket != ring->bucket) begin_bucket(ring, bucket);
@@ -330,6 +338,7 @@ void keep_in_ring(FairRing* ring, int bucket) {
 }
 
 void leave_bucket(FairRing* ring) {
+  Assert(is_walking(ring));
   if (ring->bucket == kQueueBuckets - 1) return begin_pass(ring);
   begin_bucket(ring, ring->bucket + 1);
 }
@@ -344,6 +353,7 @@ bool has_waits(FairRing* ring) {
 
 void block_ring(int number, const Level& level) {
   FairRing* ring = fair_ring(number);
+  Assert(is_walking(ring));
   // The ring's bit is cleared before the ring counts as blocked, so a backend that then finds a
   // freed place announces the ring.
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
@@ -378,23 +388,6 @@ void unblock_rings() {
     pg_atomic_write_u32(&ring->blocked_group, 0);
     announce_ring(i);
   }
-}
-
-TransactionId next_look_at_open_jobs() {
-  FairRings* rings = rings_here();
-  if (!rings) return InvalidTransactionId;
-  TimestampTz now = GetCurrentTimestamp();
-  int64 interval_us = int64{settings.sweep_interval_ms} * 1000;
-  TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
-  TransactionId before = InvalidTransactionId;
-  lock_spin(&rings->lock);
-  if (now - rings->looked_at >= interval_us || rings->looked_at > now) {
-    if (rings->looked_at > 0) before = rings->looked_before;
-    rings->looked_at = now;
-    rings->looked_before = next;
-  }
-  unlock_spin(&rings->lock);
-  return before;
 }
 
 }  // namespace pulse

@@ -74,6 +74,16 @@ struct FairRing {
   DeepMember deep[kDeepMembers];
 };
 
+// The rings of one database.
+struct FairRings {
+  slock_t lock;  // held to join a ring, or to give an idle ring to another level
+  // When a sweep last checked open jobs, and the next transaction id at that time. Guard:
+  // FairRings::lock.
+  TimestampTz looked_at;
+  TransactionId looked_before;
+  FairRing ring[kFairRings];
+};
+
 // A walk along a ring, and the turn of the queue that the walk has reached.
 struct FairTurn {
   FairRing* ring;
@@ -94,6 +104,9 @@ Size fair_rings_size(int databases);
 void create_fair_rings(int databases);
 // Frees all rings of a database entry, when another database takes the bucket.
 void reset_fair_rings(int database);
+
+// The rings of this database; null: none.
+FairRings* rings_here();
 
 // The ring with this number; null when no level of this database uses the ring.
 FairRing* fair_ring(int number);
@@ -154,10 +167,6 @@ void clear_ring_announcement(int number);
 
 // Whether a queue of this bucket waits in an announced ring.
 bool waits_in_ring(int bucket);
-
-// Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
-// transaction id as of the check before; invalid: too early, or no check before.
-TransactionId next_look_at_open_jobs();
 
 // Announces the rings for which a place came free.
 void unblock_rings();

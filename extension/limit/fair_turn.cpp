@@ -5,6 +5,7 @@
 #include "limit/queue_lock.hpp"
 #include "limit/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -158,6 +159,25 @@ void end_turns(int number, const RingWalk& walk) {
     walk.budget->more |= walk.looks <= 0;
   else
     clear_ring_announcement(number);
+}
+
+// Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
+// transaction id as of the check before; invalid: too early, or no check before.
+TransactionId next_look_at_open_jobs() {
+  FairRings* rings = rings_here();
+  if (!rings) return InvalidTransactionId;
+  TimestampTz now = GetCurrentTimestamp();
+  int64 interval_us = int64{settings.sweep_interval_ms} * 1000;
+  TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
+  TransactionId before = InvalidTransactionId;
+  lock_spin(&rings->lock);
+  if (now - rings->looked_at >= interval_us || rings->looked_at > now) {
+    if (rings->looked_at > 0) before = rings->looked_before;
+    rings->looked_at = now;
+    rings->looked_before = next;
+  }
+  unlock_spin(&rings->lock);
+  return before;
 }
 
 }  // namespace

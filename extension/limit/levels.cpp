@@ -139,6 +139,13 @@ bool try_lock_queue(Levels* levels) {
   return levels->holds_queue;
 }
 
+bool holds_locks_of(const Levels& levels) {
+  for (int i = 0; i < levels.count - 1; i++)
+    if (!holds_advisory_lock(LockKind::kLevel, levels.level[i].hash, ShareLock)) return false;
+  uint64 queue = levels.level[levels.count - 1].hash;
+  return holds_advisory_lock(LockKind::kQueue, queue, ExclusiveLock);
+}
+
 bool try_lock_limited_levels(Levels* levels) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
@@ -240,6 +247,7 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
 }
 
 void count_opened(Levels* levels, int opened, LevelCounts* counts) {
+  Assert(holds_locks_of(*levels));
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
     KnownLevel* known = known_level(counts->known, level->hash);

@@ -83,6 +83,10 @@ bool try_lock_limited_levels(Levels* levels);
 // queue itself. Then the promotion must hold the limited levels exclusively.
 bool take_credits(Levels* levels);
 
+// Whether the transaction holds the queue's lock and shares the lock of each level above the queue,
+// or holds the level alone. For Assert().
+bool holds_locks_of(const Levels& levels);
+
 // Gives back the locks of the queue and its levels. The promotion keeps the locks of limited levels
 // above the queue, because the counts of these levels serve the next queue.
 void unlock_levels(Levels* levels, LevelCounts* counts);
@@ -97,7 +101,8 @@ void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* count
 // Counts the jobs of limited levels, and computes the places left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
-// Adds to the counts the jobs opened by the promotion, less the jobs parked again.
+// Adds to the counts the jobs opened by the promotion, less the jobs parked again. Requires the
+// locks of the queue and of its levels.
 void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
 // Lets a queue wait for the level that blocks the queue. Marks the queue where a place came free

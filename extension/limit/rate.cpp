@@ -5,6 +5,7 @@
 #include "job/table.hpp"
 #include "limit/rate_credit.hpp"
 #include "liveness/clock.hpp"
+#include "server/advisory_lock.hpp"
 #include "shared/queue_name.hpp"
 
 namespace pulse {
@@ -64,6 +65,8 @@ int64 spare_tokens(const Rate& rate, const RateLook& look) {
 // Without months, as set_queue() checks.
 int64 microseconds_of(const Interval* per) { return per->time + per->day * USECS_PER_DAY; }
 
+// Requires the level's lock where there is something to store: the transaction holds the level
+// alone.
 void store_known(KnownLevel* level) {
   if (level->claimed > 0) {
     charge(level->rate, &level->look, level->claimed);
@@ -71,6 +74,7 @@ void store_known(KnownLevel* level) {
     level->is_changed = true;
   }
   if (level->is_changed) {
+    Assert(holds_advisory_lock(LockKind::kLevel, level->hash, ExclusiveLock));
     int64 spare = spare_tokens(level->rate, level->look);
     store_look(level->name, level->look, note_credit(level->hash, spare));
   }

@@ -1,5 +1,6 @@
 #include "limit/rate_credit.hpp"
 
+#include "server/advisory_lock.hpp"
 #include "shared/memory.hpp"
 
 namespace pulse {
@@ -33,6 +34,7 @@ void with_credit(uint64 level, Use use) {
 int64 note_credit(uint64 level, int64 tokens) {
   RateCredit* credit = place_of(this_database(), level);
   if (tokens == 0 || !credit) return 0;
+  Assert(holds_advisory_lock(LockKind::kLevel, level, ExclusiveLock));
   lock_spin(&credit->lock);
   bool is_used = credit->level != 0 && credit->level != level && credit->tokens > 0;
   unlock_spin(&credit->lock);
@@ -46,6 +48,7 @@ int64 note_credit(uint64 level, int64 tokens) {
 }
 
 int64 take_all_credit(uint64 level) {
+  Assert(holds_advisory_lock(LockKind::kLevel, level, ExclusiveLock));
   int64 taken = 0;
   with_credit(level, [&taken](RateCredit* credit) {
     taken = credit->tokens;
@@ -66,6 +69,7 @@ int64 credit_of(uint64 level) {
 }
 
 bool take_credit(uint64 level, int64 tokens) {
+  Assert(holds_advisory_lock(LockKind::kLevel, level, ShareLock));
   bool is_taken = false;
   with_credit(level, [&is_taken, tokens](RateCredit* credit) {
     is_taken = credit->tokens >= tokens;
@@ -75,6 +79,7 @@ bool take_credit(uint64 level, int64 tokens) {
 }
 
 void return_credit(uint64 level, int64 tokens) {
+  Assert(holds_advisory_lock(LockKind::kLevel, level, ShareLock));
   with_credit(level, [tokens](RateCredit* credit) { credit->tokens += tokens; });
 }
 
@@ -94,6 +99,7 @@ void publish_credit() {
   for (NotedCredit& own : noted) {
     RateCredit* credit = own.level ? place_of(this_database_if_known(), own.level) : nullptr;
     if (!credit) continue;
+    Assert(holds_advisory_lock(LockKind::kLevel, own.level, ExclusiveLock));
     lock_spin(&credit->lock);
     credit->level = own.level;
     credit->tokens = own.tokens;

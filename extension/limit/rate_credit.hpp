@@ -30,7 +30,8 @@ int64 credit_of(uint64 level);
 // Takes so many tokens; false, and none taken, when the level has fewer. The caller shares the
 // level until the end of the transaction.
 bool take_credit(uint64 level, int64 tokens);
-// Gives back tokens of take_credit(). A level without credit has no use for the tokens.
+// Gives back tokens of take_credit(), by a caller that still shares the level. A level without
+// credit has no use for the tokens.
 void return_credit(uint64 level, int64 tokens);
 
 // The settings of the level change, under the level's lock: drops the credit. 0: the settings of

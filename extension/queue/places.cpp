@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/table.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -100,6 +101,7 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
     return false;
   // By the id remember_queue() recognizes a promotion that was undone.
   (void)GetCurrentTransactionId();
+  Assert(holds_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(queue_name)), ExclusiveLock));
   int position = placed->count++;
   JobOrder order = order_of(parked);
   for (; position > 0 && sorts_before(&order, &placed->job[position - 1]); position--)

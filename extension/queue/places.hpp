@@ -62,6 +62,7 @@ struct PlacedJobs {
 };
 
 // Places the parked job, if the promoting claim may claim the job. False: the caller opens the job.
+// Requires the queue's lock.
 bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int bucket);
 // Whether the claim has placed the job with this id.
 bool is_placed(const LevelCounts& counts, int64 id);

@@ -51,9 +51,11 @@ bool lock_queue(PromotionBudget* budget, int bucket, Levels* levels) {
   return true;
 }
 
-// Opens jobs for the places left of the queue. `generation` precedes the snapshot.
+// Opens jobs for the places left of the queue. `generation` precedes the snapshot. Requires the
+// locks of the queue and of the levels above the queue.
 void promote_locked(Datum name, int bucket, uint64 generation, Levels* levels,
                     PromotionBudget* budget) {
+  Assert(holds_locks_of(*levels));
   JobTable* table = &budget->table;
   Queue queue = read_queue(name, bucket, *levels);
   queue.is_recalled = recall_queue(name, bucket, &queue.known);

@@ -1,7 +1,9 @@
 #include "queue/remembered_queue.hpp"
 
 #include "access/catalog.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
+#include "server/values.hpp"
 #include "shared/memory.hpp"
 #include "shared/queue_name.hpp"
 
@@ -51,8 +53,9 @@ void lower_front(RememberedQueue* queue, const ParkedKey& key) {
   if (sorts_before(&parked, &queue->front)) queue->front = parked;
 }
 
-// The entry of the queue, else an entry that is free or expires first.
+// The entry of the queue, else an entry that is free or expires first. Requires ParkedGroup::lock.
 RememberedQueue* place_for(ParkedGroup* group, uint64 queue) {
+  Assert(holds_spin(&group->lock));
   RememberedQueue* place = group->queue;
   for (RememberedQueue& known : group->queue) {
     if (known.queue == queue) return &known;
@@ -97,6 +100,7 @@ uint64 remembered_generation(int bucket) {
 bool recall_queue(Datum name, int bucket, RememberedQueue* found) {
   ParkedGroup* group = group_of_bucket(bucket);
   if (!group) return false;
+  Assert(holds_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock));
   uint64 queue = queue_identity(name);
   found->queue = 0;
   lock_spin(&group->lock);
@@ -115,6 +119,7 @@ void remember_queue(Datum name, int bucket, uint64 generation, TimestampTz start
                     RememberedQueue queue) {
   ParkedGroup* group = group_of_bucket(bucket);
   if (!group) return;
+  Assert(holds_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock));
   queue.queue = queue_identity(name);
   queue.writer = TransactionIdIsValid(GetTopTransactionIdIfAny()) ? GetCurrentTransactionId()
                                                                   : InvalidTransactionId;

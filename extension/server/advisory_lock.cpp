@@ -34,6 +34,7 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
 }
 
 void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
+  Assert(holds_advisory_lock(kind, key, mode));
   LOCKTAG tag = tag_of(kind, key);
   (void)LockRelease(&tag, mode, false);
 }
@@ -68,9 +69,9 @@ bool is_lock_free(LockKind kind, uint64 key, LOCKMODE mode) {
   return is_free(tag_of(kind, key), mode);
 }
 
-bool holds_advisory_lock(LockKind kind, uint64 key) {
+bool holds_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   LOCKTAG tag = tag_of(kind, key);
-  return holds_lock(&tag, ExclusiveLock);
+  return holds_lock(&tag, mode);
 }
 
 void hold_attachment(uint64 attachment) {
@@ -79,7 +80,7 @@ void hold_attachment(uint64 attachment) {
 }
 
 bool holds_attachment(uint64 attachment) {
-  return holds_advisory_lock(LockKind::kAttachment, attachment);
+  return holds_advisory_lock(LockKind::kAttachment, attachment, ExclusiveLock);
 }
 
 bool attachment_is_free(uint64 attachment) {

@@ -26,7 +26,7 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Takes the lock without waiting; false when another transaction holds a conflicting lock.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
-// Gives back a lock that try_advisory_lock() took.
+// Gives back a lock that this transaction has taken in this mode.
 void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // Sleeps a millisecond, for a session that polls for the end of another session's short work.
@@ -44,8 +44,8 @@ VirtualTransactionId conflicting_holder(LockKind kind, uint64 key, LOCKMODE mode
 // True when no other session holds a lock in conflict with `mode`; the check keeps nothing.
 bool is_lock_free(LockKind kind, uint64 key, LOCKMODE mode);
 
-// True when this session holds the lock exclusively.
-bool holds_advisory_lock(LockKind kind, uint64 key);
+// True when this session holds the lock in this mode or in a stronger mode.
+bool holds_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // The session-level lock that represents an attached worker.
 void hold_attachment(uint64 attachment);

@@ -73,11 +73,13 @@ constexpr uint32 kSocketClosed = WL_SOCKET_CLOSED;
 constexpr uint32 kSocketClosed = 0;
 #endif
 
+// Whether this process holds the lock in this mode or in a stronger mode.
 inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
 #if PG_VERSION_NUM >= 170000
-  return LockHeldByMe(tag, mode, false);
+  return LockHeldByMe(tag, mode, true);
 #else
-  return LockHeldByMe(tag, mode);
+  while (mode <= AccessExclusiveLock && !LockHeldByMe(tag, mode)) mode++;
+  return mode <= AccessExclusiveLock;
 #endif
 }
 

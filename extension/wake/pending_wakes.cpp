@@ -1,5 +1,6 @@
 #include "wake/pending_wakes.hpp"
 
+#include "server/advisory_lock.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "wake/marks.hpp"
@@ -169,7 +170,10 @@ void note_queue(uint64 hash) {
   pending.unpromoted.add(hash);
 }
 
-void note_promoted(uint64 hash) { pending.unpromoted.remove(hash); }
+void note_promoted(uint64 hash) {
+  Assert(holds_advisory_lock(LockKind::kQueue, hash, ExclusiveLock));
+  pending.unpromoted.remove(hash);
+}
 
 bool note_parent(int64 job_id) {
   if (!begin_pending()) return false;
