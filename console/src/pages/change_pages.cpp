@@ -1,4 +1,5 @@
-// What changes a queue, a schedule, a worker or a flow: a question, and what the answer yes does.
+// The changes of a queue, a schedule, a worker or a flow: a question, and the effect of the answer
+// yes.
 #include <array>
 #include <cctype>
 #include <string>
@@ -12,9 +13,10 @@ namespace {
 struct Change {
   Path path;
   const char* verb;
-  const char* noun;  // of what is changed; its name is the parameter of the address
+  const char* noun;  // kind of the changed object; the object's name is the parameter of the
+                     // address
   const char* effect;
-  const char* call;  // with the name as its parameter
+  const char* call;  // with the object's name as parameter
   Path back;
   const char* no = nullptr;  // of a grave change: the answer that changes nothing
 
@@ -55,7 +57,8 @@ std::string with_small_first(std::string text) {
 
 const char* section_of(const Change& change) { return change.back.text().data(); }
 
-// The change and its record are one transaction. $1 of the call is the name of what is changed.
+// The change and the record of the change are one transaction. $1 of the call is the name of the
+// changed object.
 void change_on_record(const Request& request, const std::string& call, const std::string& action,
                       const char* noun, Params params) {
   const std::string after = std::to_string(params.size() + 1);
@@ -67,7 +70,7 @@ void change_on_record(const Request& request, const std::string& call, const std
   request.database().query(sql.c_str(), params);
 }
 
-// The name of what is changed, as its reader knows it: a worker by its name and not by its id.
+// The name of the changed object for a reader: a worker by name and not by id.
 std::string name_for_reader(const Request& request, const Change& change, const std::string& name) {
   const bool is_worker = std::string_view(change.noun) == "worker";
   return is_worker ? worker_name(request.database(), name) : name;
@@ -106,7 +109,7 @@ constexpr const char* kSettings =
     "SELECT concurrency, total, rate, extract(epoch FROM per)::float8 AS per, burst"
     " FROM pulse.queue_settings WHERE queue_name = $1";
 
-// A field that is left empty takes the limit away, but for concurrency, which every queue has.
+// An empty field takes the limit away, but for concurrency, which every queue has.
 constexpr const char* kSetQueue =
     "pulse.set_queue($1, concurrency => $2::int, total => $3::int, rate => $4::int,"
     " per => make_interval(secs => $5::float8), burst => $6::int)";

@@ -38,7 +38,7 @@ Response login_page(const Request& request) {
   return sign_in_page(request, sign_in(request.query.get("next"), {}), http_status::kOk);
 }
 
-// The page that was asked for, with its query; of a form, the page that has it.
+// The page that the browser asked for, with the query; for a form, the page that has the form.
 std::string wanted_page(const Router& router, const Request& request) {
   const bool is_page = router.find("GET", request.path).route != nullptr;
   return is_page ? request.http.target : "/";

@@ -45,7 +45,7 @@ Markup linked(const Column& column, const QueryResult::Row& row, const TableLook
   return content;
 }
 
-// A menu, so that what may be done with a row does not shout louder than what the row says.
+// A menu, so that the actions of a row do not shout louder than the row.
 Markup row_actions(const QueryResult::Row& row, const TableLook& look) {
   Markup offered;
   std::string about;

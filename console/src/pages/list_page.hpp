@@ -1,4 +1,4 @@
-// Pages that show a list: a query, its columns, and where its values lead.
+// Pages that show a list: a query, the columns, and where the values lead.
 #pragma once
 
 #include "list/lists.hpp"
@@ -15,7 +15,7 @@ struct RowLink {
   const char* from;
 };
 
-// A button of a row; it leads to a page that asks before the change.
+// A button of a row; the button leads to a page that asks before the change.
 struct RowAction {
   const char* name;
   Path path;
@@ -53,10 +53,10 @@ struct ListPage {
   const List& (*list)();
   Params params;
   TableLook look;
-  bool is_paged = false;  // $1 is an id below which the page begins, $2 how many rows it has
+  bool is_paged = false;  // $1 is an id below which the page begins, $2 how many rows the page has
 };
 
-// The page and, unless it is paged, the stream that keeps it live.
+// The page and, unless the page is paged, the stream that keeps the page live.
 void add_list_page(Router& router, ListPage definition);
 
 }  // namespace pulse::console

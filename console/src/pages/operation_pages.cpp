@@ -1,5 +1,5 @@
-// Changes of jobs: a look at which, the question, the steps, and the way back. Each is an operation
-// of the database, with the name of the token in it.
+// Changes of jobs: a preview of the jobs, the question, the steps, and the way back. Each change is
+// an operation of the database, with the name of the token.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -68,12 +68,13 @@ const Action& action_of(const Request& request) {
   refuse(http_status::kNotFound, "there is no such action");
 }
 
-// A change of more jobs is agreed to by typing their number.
+// A visitor agrees to a change of more jobs by typing the number of the jobs.
 constexpr std::int64_t kMaxUntyped = 1000;
 
 bool has_mark(const Request& request, const char* name) { return request.query.get(name) == "1"; }
 
-// With `chosen` the filter is that of the list in which the jobs were chosen, and leads back there.
+// With `chosen` the filter is the filter of the list in which the jobs were chosen, and leads back
+// there.
 JobChange change_of(const Request& request, const Action& action) {
   JobChange change{action.name, {}, request.query.all("id"), has_mark(request, "all")};
   const bool is_chosen = has_mark(request, "chosen");
@@ -122,7 +123,7 @@ Response no_job(const Request& request, const Action& action, const JobChange& c
                      : "No job that meets the filter is in a state for it.");
 }
 
-// Has a change of many jobs agreed to by their number.
+// Makes the visitor agree to a change of many jobs by the number of the jobs.
 Markup number_field(const ChangePreview& preview) {
   if (preview.jobs <= kMaxUntyped) return {};
   const std::string number = std::to_string(preview.jobs);
@@ -183,7 +184,7 @@ Response ask_operation(const Request& request) {
   return question_page(request, action, change, preview, asked_at);
 }
 
-// The change as the question was about it: jobs that were added since are left alone.
+// The change as the question named the change: jobs that were added since are left alone.
 JobChange change_as_asked(const Request& request, const Action& action) {
   JobChange change = change_of(request, action);
   const auto asked_at = parse_number<std::int64_t>(request.form.get("asked_at"));
@@ -194,7 +195,7 @@ JobChange change_as_asked(const Request& request, const Action& action) {
   return change;
 }
 
-// Why a change of so many jobs is asked about again; empty: it was agreed to.
+// Why the page asks again about a change of so many jobs; empty: the visitor has agreed.
 const char* objection(const Request& request, const ChangePreview& preview) {
   const std::string& asked = request.form.get("asked");
   if (preview.jobs <= kMaxUntyped && asked.empty()) return "";
@@ -206,7 +207,7 @@ const char* objection(const Request& request, const ChangePreview& preview) {
   return "";
 }
 
-// Steps for a moment; the page of the operation goes on with what is left.
+// Runs steps for a moment; the page of the operation goes on with the remaining steps.
 void run_for_a_moment(Database& database, const std::string& id) {
   constexpr auto kMoment = std::chrono::milliseconds(700);
   const auto start = std::chrono::steady_clock::now();
@@ -296,7 +297,8 @@ Markup operation_facts(const QueryResult::Row& row, const Spelling& spelling) {
   return element("dl", "facts", list);
 }
 
-// With a script, what runs goes on by itself; without one, an operator presses the button.
+// With a script, a running operation goes on alone; without a script, an operator presses the
+// button.
 Markup operation_actions(const Request& request, const QueryResult::Row& row) {
   const Url self = Url("/operations").part(row.text("id"));
   const auto post = [&](const char* what, const char* name, const char* css, bool is_automatic) {

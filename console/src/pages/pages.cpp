@@ -8,7 +8,7 @@ void add_pages(Router& router) {
   add_overview_page(router);
   add_job_pages(router);
   add_job_list_pages(router);
-  // Before those of an id: /operations/new, /flows/cancel.
+  // Before the pages of an id: /operations/new, /flows/cancel.
   add_operation_pages(router);
   add_change_pages(router);
   add_queue_pages(router);

@@ -7,7 +7,7 @@ namespace pulse::console {
 
 void add_pages(Router& router);
 
-// What add_pages() is made of, by subject.
+// The parts of add_pages(), by subject.
 void add_assets(Router& router);
 void add_overview_page(Router& router);
 void add_job_pages(Router& router);

@@ -8,7 +8,7 @@
 namespace pulse::console {
 namespace {
 
-// In the order of a tree: a level stands before what is within it.
+// In the order of a tree: a level stands before the queues within the level.
 struct TreeOrder {
   bool operator()(const std::string& left, const std::string& right) const {
     for (std::size_t i = 0; i < left.size() && i < right.size(); ++i) {
@@ -21,7 +21,7 @@ struct TreeOrder {
   }
 };
 
-// Each queue and level to its row; a level that has neither jobs nor settings has none.
+// Maps each queue and level to a row; a level that has neither jobs nor settings has no row.
 using Tree = std::map<std::string, std::optional<std::size_t>, TreeOrder>;
 
 Tree tree_of(const QueryResult& rows) {
@@ -37,7 +37,7 @@ Tree tree_of(const QueryResult& rows) {
   return tree;
 }
 
-// One row of the list for each of the tree, with its depth.
+// One row of the list for each node of the tree, with the node's depth.
 QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
   std::vector<std::string> names{"depth"};
   for (const Column& column : queue_list().columns) names.push_back(column.field);
@@ -57,7 +57,7 @@ QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
 
 bool has_settings(const QueryResult::Row& queue) { return !queue.is_null("concurrency"); }
 
-// The last part of the name, as deep as its level; the whole name is what it is called.
+// The last part of the name, as deep as the level; the title is the whole name.
 Markup tree_name(const QueryResult::Row& queue) {
   const std::string& name = queue.text("name");
   const std::string depth = queue.text("depth");

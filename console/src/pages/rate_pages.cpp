@@ -1,4 +1,4 @@
-// One task and one queue: how fast its jobs end, how long they wait and run.
+// One task and one queue: how fast jobs end, how long jobs wait and run.
 #include "charts/rates.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
@@ -30,7 +30,7 @@ struct Subject {
   Path path;
   const char* title;
   const char* section;
-  const char* filter;  // of its jobs
+  const char* filter;  // of the subject's jobs
   const char* rates;   // of the last minute, hour and day
 };
 

@@ -1,4 +1,4 @@
-// One schedule, with its next runs.
+// One schedule, with the next runs of the schedule.
 #include "base/http/status.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"

@@ -1,5 +1,5 @@
-// One worker: its beats, the jobs that it runs, the tasks that it serves, and what was taken from
-// it.
+// One worker: the worker's beats, running jobs, served tasks, and the attempts that a sweep or an
+// operator took from the worker.
 #include "base/http/status.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
