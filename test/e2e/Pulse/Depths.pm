@@ -70,6 +70,17 @@ sub work_beside_recount {
     value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
         SELECT 'far', 'far ' || n, 'parked', now() + interval '1 day'
           FROM generate_series(1, 50000) AS n});
+    my @sessions = $self->start_work($seconds);
+    $self->become_exact;
+    my $said = join '', map { $_->answer; $_->said } @sessions;
+    die $said if $said =~ /ERROR/;
+    return;
+}
+
+# Three sessions that add, claim, end and move jobs for so many seconds; they answer at the end.
+sub start_work {
+    my ($self, $seconds) = @_;
+    my $node = $self->{node};
     value($node, q{CREATE OR REPLACE PROCEDURE work(number int, until timestamptz)
         LANGUAGE plpgsql AS $$
         DECLARE
@@ -86,8 +97,10 @@ sub work_beside_recount {
               WHERE random() < 0.9;
             IF random() < 0.1 THEN ROLLBACK; ELSE COMMIT; END IF;
             UPDATE pulse.job SET queue_name = 'q' || (random() * 50)::int
-             WHERE id IN (SELECT id FROM pulse.job WHERE state = 'parked'
-                          ORDER BY random() LIMIT 2 FOR UPDATE SKIP LOCKED);
+             WHERE id IN (SELECT id FROM pulse.job
+                           WHERE state = 'parked'
+                             AND id > (SELECT random() * max(id) FROM pulse.job)
+                           ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED);
             COMMIT;
           END LOOP;
         END $$});
@@ -96,10 +109,7 @@ sub work_beside_recount {
         $sessions[$number]->ask(
             "CALL work($number, clock_timestamp() + interval '$seconds s')");
     }
-    $self->become_exact;
-    my $said = join '', map { $_->answer; $_->said } @sessions;
-    die $said if $said =~ /ERROR/;
-    return;
+    return @sessions;
 }
 
 1;

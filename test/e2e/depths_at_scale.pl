@@ -1,0 +1,148 @@
+# Beside many jobs every view tells what a count of one snapshot tells: at rest exactly, under load
+# up to the commits between the snapshot and the count. Views of one transaction never contradict
+# each other, and every task and queue that waits is listed or counted among further ones.
+# PULSE_JOBS says how many jobs (20,000), PULSE_SECONDS how long the load lasts (5).
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use Time::HiRes qw(time);
+
+use Pulse::Depths;
+use Pulse::Server;
+use Pulse::Session;
+
+my $jobs = $ENV{PULSE_JOBS} // 20_000;
+my $seconds = $ENV{PULSE_SECONDS} // 5;
+my $queues = 20_000;
+my $node = start_server('main', settings => { %PATIENT, 'pulse.keep_completed' => '1 h' });
+my $depths = Pulse::Depths->new($node);
+
+# Jobs of 300 tasks: due, later, parked and due, parked and later, behind a pause.
+value($node, q{SELECT pulse.pause_queue('queue 1')});
+value($node, qq{INSERT INTO pulse.job (identifier, queue_name, state, run_at, priority)
+    SELECT 'task ' || n % 300, CASE WHEN n % 5 > 1 THEN 'queue ' || n / 5 % $queues END,
+           (CASE WHEN n % 5 > 1 THEN 'parked' ELSE 'ready' END)::pulse.job_state,
+           now() + interval '1 s' * (CASE WHEN n % 5 IN (1, 3) THEN 3600 ELSE -1 END * n),
+           n % 3
+      FROM generate_series(1, $jobs) AS n});
+# Jobs that wait for another, run, and have ended in each way.
+value($node, q{SELECT pulse.add_job_after(ARRAY[j.id], 'child') FROM pulse.job AS j
+    WHERE j.state = 'ready' LIMIT 100});
+value($node, q{DO $$
+    DECLARE worker bigint := (SELECT id FROM pulse.register_worker('w'));
+    BEGIN
+      COMMIT;
+      PERFORM pulse.add_job('held') FROM generate_series(1, 50);
+      COMMIT;
+      PERFORM pulse.claim(worker, 50, '{held}');
+      COMMIT;
+      PERFORM pulse.fail(h.id, h.token, 'broken', retry => false)
+         FROM (SELECT * FROM pulse.held(worker) LIMIT 10) AS h;
+      PERFORM pulse.complete(h.id, h.token) FROM (SELECT * FROM pulse.held(worker) LIMIT 10) AS h;
+      PERFORM pulse.cancel_job(id) FROM pulse.job WHERE state = 'ready' LIMIT 10;
+    END $$});
+value($node, 'VACUUM (ANALYZE) pulse.job');
+$depths->become_exact;
+
+# In one snapshot: the figures of the views, and of count(*). A row is a name with both.
+my $figures = q{
+    WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
+    s AS MATERIALIZED (SELECT * FROM pulse.stats(10000)),
+    j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state FROM pulse.job),
+    sums AS (SELECT kind, sum(waiting) AS waiting, sum(running) AS running, sum(parked) AS parked,
+                    count(*) FILTER (WHERE name IS NOT NULL) AS listed,
+                    coalesce(sum(names) FILTER (WHERE name IS NULL), 0) AS further
+               FROM s GROUP BY kind)
+    SELECT 'live jobs', (SELECT sum(ready + parked + running) FROM pulse_internal.depths()
+                          WHERE kind = 'all'), (SELECT count(*) FROM j)
+    UNION ALL SELECT 'running', (SELECT running FROM o),
+                     (SELECT count(*) FROM j WHERE state = 'running')
+    UNION ALL SELECT 'waiting of tasks', (SELECT waiting FROM sums WHERE kind = 'task'),
+                     (SELECT count(*) FROM j WHERE state <> 'running')
+    UNION ALL SELECT 'parked of tasks', (SELECT parked FROM sums WHERE kind = 'task'),
+                     (SELECT count(*) FROM j WHERE state = 'parked')
+    UNION ALL SELECT 'waiting of queues', (SELECT waiting FROM sums WHERE kind = 'queue'),
+                     (SELECT count(*) FROM j WHERE queue_name IS NOT NULL AND state <> 'running')
+    UNION ALL SELECT 'tasks', (SELECT listed + further FROM sums WHERE kind = 'task'),
+                     (SELECT count(DISTINCT identifier) FROM j)
+    UNION ALL SELECT 'queues', (SELECT listed + further FROM sums WHERE kind = 'queue'),
+                     (SELECT count(DISTINCT queue_name) FROM j)
+    UNION ALL SELECT 'wrong names', (
+      SELECT count(*) FROM s JOIN (
+        SELECT 'task' AS kind, identifier AS name,
+               count(*) FILTER (WHERE state <> 'running') AS waiting,
+               count(*) FILTER (WHERE state = 'running') AS running FROM j GROUP BY 2
+        UNION ALL
+        SELECT 'queue', queue_name, count(*) FILTER (WHERE state <> 'running'),
+               count(*) FILTER (WHERE state = 'running') FROM j GROUP BY 2) AS t USING (kind, name)
+       WHERE (s.waiting, s.running) IS DISTINCT FROM (t.waiting, t.running)), 0
+    UNION ALL SELECT 'due that were seen beyond all', (
+      SELECT greatest(sum(s.ready) - (SELECT count(*) FROM pulse.job
+                                       WHERE state = 'ready' AND run_at <= pulse.now()), 0)
+        FROM s WHERE kind = 'task' AND name IS NOT NULL AND NOT s.estimated), 0};
+# Figures of the same transaction that must be the same.
+my $contradictions = q{
+    SELECT count(*) FILTER (WHERE a IS DISTINCT FROM b) FROM (
+      WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
+      s AS MATERIALIZED (SELECT * FROM pulse.stats(10000))
+      SELECT (SELECT running FROM o) AS a,
+             (SELECT sum(running)::bigint FROM s WHERE kind = 'task') AS b
+      UNION ALL
+      SELECT (SELECT sum(waiting) FROM s WHERE kind = 'task'),
+             (SELECT ready + parked FROM pulse_internal.depths() WHERE kind = 'all')
+      UNION ALL
+      SELECT (SELECT extract(epoch FROM counted_at) FROM o),
+             (SELECT max(extract(epoch FROM counted_at)) FROM s)) AS f};
+
+# The largest error and how many contradictions one poll sees.
+sub poll {
+    my ($session) = @_;
+    $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    my $began = time;
+    my @rows = map { [ split /[|]/ ] } split /\n/, $session->query($figures);
+    my $contradicted = $session->query($contradictions);
+    $session->query('COMMIT');
+    my ($largest, $what) = (0, 'nothing');
+    for (@rows) {
+        next if $_->[0] eq 'wrong names';
+        my $error = abs $_->[1] - $_->[2];
+        ($largest, $what) = ($error, $_->[0]) if $error > $largest;
+    }
+    my ($wrong) = map { $_->[1] } grep { $_->[0] eq 'wrong names' } @rows;
+    return { error => $largest, what => $what, wrong => $wrong, contradictions => $contradicted,
+        took => time - $began };
+}
+
+my $session = Pulse::Session->new($node);
+
+subtest 'at rest' => sub {
+    my $seen = poll($session);
+    is($seen->{error}, 0, "no figure is wrong ($seen->{what})");
+    is($seen->{wrong}, 0, 'nor one of a task or queue');
+    is($seen->{contradictions}, 0, 'none contradicts another');
+    is($depths->differences, '', 'no name is missing');
+    is(value($node, q{SELECT count(*) FROM pulse.stats WHERE kind = 'queue' AND name IS NOT NULL
+        AND waiting = 0}), 0, 'and the first thousand queues all wait');
+};
+
+subtest 'under load' => sub {
+    my @load = $depths->start_work($seconds);
+    my %largest = (error => 0, contradictions => 0, took => 0);
+    my $polls = 0;
+    for (my $end = time + $seconds; time < $end; $polls++) {
+        my $seen = poll($session);
+        for (keys %largest) { $largest{$_} = $seen->{$_} if $seen->{$_} > $largest{$_} }
+    }
+    is(join('', map { $_->answer; $_->said =~ /ERROR.*/g } @load), '', 'the load works');
+    my $ended = value($node,
+        q{SELECT count(*) FROM pulse.finished_job WHERE identifier ~ '^t[0-6]$'});
+    cmp_ok($ended, '>', 10 * $seconds, 'and ends jobs');
+    diag(sprintf '%d jobs, %d of the load ended beside %d polls of at most %.1f s: the largest '
+          . 'error is %d jobs', $jobs, $ended, $polls, @largest{qw(took error)});
+    is($largest{contradictions}, 0, 'no figure contradicts another');
+    my $seen = poll($session);
+    is("$seen->{error} $seen->{wrong}", '0 0', 'and afterwards all are right again');
+};
+
+done_testing();
