@@ -10,7 +10,7 @@ namespace pulse {
 Size ended_sessions_size();
 void create_ended_sessions();
 
-// Settle the attachments at the end of a transaction or savepoint. A commit frees the attachments
+// Resolve the attachments at the end of a transaction or savepoint. A commit frees the attachments
 // of the workers that the transaction deregistered. A rollback keeps these attachments, and frees
 // the attachments that the undone part took. Neither function can fail.
 void leave_attachments();

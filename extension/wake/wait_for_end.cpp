@@ -25,7 +25,7 @@ struct AwaitedJobs {
   int count;
   int open;
   bool any_of;
-  bool is_unsettled;  // a transaction in progress adds one of the jobs
+  bool is_undecided;  // a transaction in progress adds one of the jobs
 
   bool is_met() const { return any_of && count > 0 ? open < count : open == 0; }
 };
@@ -40,14 +40,14 @@ void swap_ids(AwaitedJobs* jobs, int a, int b) {
 // count: a job that a transaction adds has not ended, and a job that a transaction deletes may
 // stay.
 void sort_out_ended(AwaitedJobs* jobs, IndexLookup* rows, const SnapshotData& dirty, bool all) {
-  jobs->is_unsettled = false;
+  jobs->is_undecided = false;
   for (int i = jobs->open - 1; i >= 0; i--) {
     CHECK_FOR_INTERRUPTS();
     if (!find_id(rows, jobs->ids[i])) {
       swap_ids(jobs, i, --jobs->open);
       continue;
     }
-    jobs->is_unsettled |= TransactionIdIsValid(dirty.xmin);
+    jobs->is_undecided |= TransactionIdIsValid(dirty.xmin);
     if (!all) return;
   }
 }
@@ -91,7 +91,7 @@ bool await(const AwaitedJobs& jobs) {
 
 // Commits send no wake-up for COMMIT PREPARED, nor for the end of an add that is undone.
 bool must_poll(const AwaitedJobs& jobs, bool is_entered) {
-  return !is_entered || jobs.is_unsettled || max_prepared_xacts > 0;
+  return !is_entered || jobs.is_undecided || max_prepared_xacts > 0;
 }
 
 void wait_for_ends(AwaitedJobs* jobs, int64 wait_us) {

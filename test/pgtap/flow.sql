@@ -95,7 +95,8 @@ SELECT refused('[{"identifier": "b"}, {"key": 1, "identifier": "a"}]',
 SELECT matches((refusal_of(format(
     $$SELECT pulse.add_flow('[{"identifier": "a", "after": ["%s"]}]')$$, :before))).hint,
   'write \[17\]', 'an id in quotes is refused with the way to write it');
-SELECT refused('[{"identifier": "a", "after": [9007199254740991]}]', 'job 9007199254740991 was never added');
+SELECT refused('[{"identifier": "a", "after": [9007199254740991]}]',
+  'job 9007199254740991 was never added');
 SELECT refused('[{"identifier": "a"}, 3]', 'job number 2 is no object');
 SELECT refused('{"identifier": "a"}', 'jobs must be an array of objects');
 SELECT refused('null', 'jobs must be an array of objects');

@@ -163,7 +163,7 @@ void Worker::wire_jobs() {
   };
   executor_.on_exhausted = [this](const std::string& reason) { take_exhaustion(reason); };
   finisher_.on_sending = [this] { claimer_.claim_if_due(); };
-  finisher_.on_settled = [this] {
+  finisher_.on_answered = [this] {
     claimer_.look_again();
     advance();
   };

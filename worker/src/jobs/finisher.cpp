@@ -56,7 +56,7 @@ void Finisher::add(Outcome outcome) {
 void Finisher::note_completed(Outcome outcome) {
   progress_.erase(outcome.claim);
   conclude(Pending{std::move(outcome)}, "completed", counters_.completed, LogLevel::info);
-  if (on_settled) on_settled();
+  if (on_answered) on_answered();
 }
 
 void Finisher::report_progress(ClaimKey claim, const TaskProgress& progress) {
@@ -72,7 +72,7 @@ void Finisher::revoke(ClaimKey claim) {
   if (pending == waiting_.end()) return;
   conclude(*pending, "stale", counters_.stale, LogLevel::warning);
   waiting_.erase(pending);
-  if (on_settled) on_settled();
+  if (on_answered) on_answered();
 }
 
 bool Finisher::send_next() {
@@ -269,14 +269,14 @@ void Finisher::take_answers(Batch batch, const QueryResult& rows) {
   }
   for (Pending& pending : batch) {
     const std::string answer = answers[pending.outcome.claim.job_id];
-    settle(std::move(pending), answer);
+    answer_pending(std::move(pending), answer);
   }
   arm_retry();
-  if (on_settled) on_settled();
+  if (on_answered) on_answered();
 }
 
-void Finisher::settle(Pending pending, const std::string& answer) {
-  if (answer == "stale") return settle_stale(std::move(pending));
+void Finisher::answer_pending(Pending pending, const std::string& answer) {
+  if (answer == "stale") return answer_stale(std::move(pending));
   if (answer != "accepted") {
     pending.busy_pause = std::clamp(pending.busy_pause * 2, kFirstBusyPause, kMaxBusyPause);
     const Duration pause = pending.busy_pause;
@@ -299,7 +299,7 @@ void Finisher::settle(Pending pending, const std::string& answer) {
   }
 }
 
-void Finisher::settle_stale(Pending pending) {
+void Finisher::answer_stale(Pending pending) {
   if (!pending.was_sent) return conclude(pending, "stale", counters_.stale, LogLevel::warning);
   pending.is_doubtful = true;
   waiting_.push_back(std::move(pending));
@@ -324,14 +324,14 @@ void Finisher::ask_about(Pending pending) {
                                           asked.outcome.kind == Outcome::Kind::complete;
                   conclude(asked, is_refused ? "stale" : "unknown",
                            is_refused ? counters_.stale : counters_.unknown, LogLevel::warning);
-                  if (on_settled) on_settled();
+                  if (on_answered) on_answered();
                 });
 }
 
 void Finisher::take_refusal(Batch refused, const SqlError& error) {
   if (error.sqlstate == sqlstate::kClaimIsOver) {  // of snooze(), which ends one claim at a time
-    settle(std::move(refused.front()), "stale");
-    if (on_settled) on_settled();
+    answer_pending(std::move(refused.front()), "stale");
+    if (on_answered) on_answered();
     return;
   }
   log_.warning("outcome_refused", {{"jobs", static_cast<std::int64_t>(refused.size())},
@@ -363,7 +363,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
     }
   }
   arm_retry();
-  if (on_settled) on_settled();
+  if (on_answered) on_answered();
 }
 
 void Finisher::conclude(const Pending& pending, const char* event, std::int64_t& counter,

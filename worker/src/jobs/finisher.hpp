@@ -79,7 +79,7 @@ class Finisher {
   // Outcomes are about to be sent: a claim that is ready takes them along now.
   std::function<void()> on_sending;
   // The server has answered an outcome.
-  std::function<void()> on_settled;
+  std::function<void()> on_answered;
   // The server refused progress because the claim is over.
   std::function<void(ClaimKey)> on_claim_lost;
 
@@ -111,8 +111,8 @@ class Finisher {
   void put_back(Batch batch);
   void put_back(ClaimKey claim, TaskProgress progress);
   Duration longer_pause();
-  void settle(Pending pending, const std::string& answer);
-  void settle_stale(Pending pending);
+  void answer_pending(Pending pending, const std::string& answer);
+  void answer_stale(Pending pending);
   void take_refusal(Batch refused, const SqlError& error);
   void ask_about(Pending pending);
   void conclude(const Pending& pending, const char* event, std::int64_t& counter, LogLevel level);

@@ -172,10 +172,10 @@ void Heartbeat::take_handlers(const Reply& reply) {
     log_failure("handler_tasks", reply);
     is_refused_for_now_ |= is_passing(std::get<SqlError>(reply).sqlstate);
   }
-  settle_in();
+  establish();
 }
 
-void Heartbeat::settle_in() {
+void Heartbeat::establish() {
   if (is_established_) return;
   is_established_ = true;
   if (on_established) on_established();

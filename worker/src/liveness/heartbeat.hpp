@@ -101,7 +101,7 @@ class Heartbeat {
   void send_attachment();
   void send_handlers();
   void take_handlers(const Reply& reply);
-  void settle_in();
+  void establish();
   void send_beat();
   bool may_name_jobs(bool is_early) const;
   void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
-HttpResponse verdict(const std::string& reason) {
+HttpResponse probe_response(const std::string& reason) {
   if (reason.empty()) return {.body = "ok\n"};
   return {.status = http_status::kUnavailable, .body = reason + '\n'};
 }
@@ -51,8 +51,8 @@ HttpResponse Status::answer(const HttpRequest& request) const {
     return {.status = http_status::kMethodNotAllowed, .body = "only GET and HEAD\n"};
   }
   const std::string path = request.target.substr(0, request.target.find('?'));
-  if (path == "/livez") return verdict(why_not_alive(health_.read(), clock_.now()));
-  if (path == "/readyz") return verdict(why_not_ready(health_.read(), clock_.now()));
+  if (path == "/livez") return probe_response(why_not_alive(health_.read(), clock_.now()));
+  if (path == "/readyz") return probe_response(why_not_ready(health_.read(), clock_.now()));
   if (path == "/metrics") {
     return {.body = metrics_.text(health_.read(), clock_.now()), .type = kPrometheusText};
   }

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // How long output is awaited after the end: another process may hold the pipes open for ever.
-constexpr Duration kSettleTime = 100ms;
+constexpr Duration kQuietTime = 100ms;
 constexpr Duration kWindow = 100ms;
 // Of stdout in one window: stdout is not parsed, only cut into lines.
 constexpr std::size_t kMaxOutputBytes = std::size_t{16} * 1024 * 1024;
@@ -26,7 +26,7 @@ SupervisedChild::SupervisedChild(EventLoop& loop, std::size_t window_bytes, List
       max_window_bytes_(window_bytes),
       listener_(std::move(listener)),
       window_(loop.timers(), [this] { open_window(); }),
-      settle_(loop.timers(), [this] { finish(); }) {}
+      quiet_(loop.timers(), [this] { finish(); }) {}
 
 int SupervisedChild::start(MinderLine::Plan plan, std::string path, TimePoint deadline,
                            Pipes pipes) {
@@ -66,7 +66,7 @@ int SupervisedChild::open(PipeReader& pipe, UniqueFd fd,
 void SupervisedChild::hang_up() noexcept {
   for (PipeReader* pipe : {&speech_, &errors_, &output_}) pipe->close();
   window_.stop();
-  settle_.stop();
+  quiet_.stop();
   if (const auto minder = std::exchange(minder_, nullptr)) minder->hang_up();
 }
 
@@ -132,13 +132,13 @@ void SupervisedChild::end_with(ExecutionEnd end) {
   end_ = std::move(end);
   has_ended_ = true;
   window_.stop();
-  settle_.start_in(kSettleTime);
+  quiet_.start_in(kQuietTime);
   for (PipeReader* pipe : {&speech_, &errors_, &output_}) pipe->resume();
   finish_if_read();
 }
 
 void SupervisedChild::finish_if_read() {
-  if (end_ && !speech_.is_open() && !errors_.is_open() && !output_.is_open()) settle_.start_soon();
+  if (end_ && !speech_.is_open() && !errors_.is_open() && !output_.is_open()) quiet_.start_soon();
 }
 
 void SupervisedChild::finish() {
@@ -147,7 +147,7 @@ void SupervisedChild::finish() {
     pipe->drain();
     pipe->close();
   }
-  settle_.stop();
+  quiet_.stop();
   const auto on_end = listener_.on_end;  // which may destroy this object
   on_end(*std::exchange(end_, std::nullopt));
 }

@@ -103,7 +103,7 @@ class SupervisedChild {
   bool is_told_to_end_ = false;
   std::optional<std::int64_t> pid_;
   Timer window_;
-  Timer settle_;
+  Timer quiet_;
 };
 
 }  // namespace pulse
