@@ -48,7 +48,7 @@ bool may_change(std::string_view action, const std::string& state) {
   return is_one_of(kWaiting) || (action == "cancel" && state == "running");
 }
 
-// Whether an action changes jobs of each state that is asked for.
+// Whether an action changes jobs of each state that the filter names.
 bool may_change_all(std::string_view action, const Form& query) {
   const auto states = query.all("state");
   return std::all_of(states.begin(), states.end(),
@@ -63,8 +63,8 @@ bool may_change_some(std::string_view action, const Form& query) {
          });
 }
 
-// What may be done with the jobs that are chosen, or with all that meet the filter. The form says
-// which of both: a request with neither changes nothing.
+// The actions on the chosen jobs, or on all jobs that meet the filter. The form says which: a
+// request with neither changes nothing.
 Markup bulk_actions(const Form& query) {
   const auto chosen = [&](const char* action, const char* name) -> Markup {
     if (!may_change_some(action, query)) return {};
@@ -88,7 +88,7 @@ Markup bulk_actions(const Form& query) {
        of_all.empty() ? Markup() : element("span", "", "All that meet the filter:"), of_all});
 }
 
-// The states of a tab, as an address has them.
+// The states of a tab, in the form of an address.
 Url tab_address(const StateCount& tab, const Form& query) {
   Url url("/jobs");
   if (tab.name == "due") {

@@ -1,4 +1,4 @@
-// The filter of the list of jobs: as an address has it, and as a form to be filled in.
+// The filter of the list of jobs: as an address, and as a form to be filled in.
 #pragma once
 
 #include "html/markup.hpp"
@@ -8,14 +8,14 @@
 
 namespace pulse::console {
 
-// Of an address such as /jobs?state=failed&task=mail&older=2h. Throws Failed for a duration that is
-// none.
+// The filter of an address such as /jobs?state=failed&task=mail&older=2h. Throws Failed for an
+// invalid duration.
 JobFilter filter_of(const Form& query);
 
-// The same filter as an address has it.
+// The same filter in the form of an address.
 Url with_filter(Url url, const Form& query);
 
-// The same filter as fields of another form, which are not shown.
+// The same filter as fields of another form, which the page does not show.
 Markup hidden_filter(const Form& query);
 
 Markup filter_form(const Form& query, bool with_errors, const Path& path);

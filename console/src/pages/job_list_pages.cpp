@@ -1,4 +1,4 @@
-// Jobs that meet a filter: all of them, and those that failed, grouped by their errors.
+// Jobs that meet a filter: all such jobs, and failed jobs, grouped by their errors.
 #include "job/job_search.hpp"
 #include "job/private_fields.hpp"
 #include "pages/job_filter_form.hpp"
@@ -37,7 +37,7 @@ Due due_of(const Form& query) {
   return due == "now" ? Due::now : due == "later" ? Due::later : Due::any;
 }
 
-// The first page, the newest jobs or ends, and the next one.
+// Links to the first page, the newest jobs or ends, and to the next page.
 Markup page_links(const Url& here, const JobSearch& search, const FoundJobs& found) {
   Markup links;
   if (search.before) links += button(here, "Newest");
@@ -48,7 +48,7 @@ Markup page_links(const Url& here, const JobSearch& search, const FoundJobs& fou
   return links.empty() ? links : element("p", "more", links);
 }
 
-// `query`: the filter of the list; that of the address may be a part of it.
+// `query`: the filter of the list; the filter of the address may be a part of `query`.
 Markup job_list(const Request& request, const Form& query, JobSearch search, const Url& here) {
   search.before = request.query.find("before");
   const FoundJobs found = find_jobs(request.database(), search);
@@ -73,7 +73,7 @@ Response all_jobs(const Request& request) {
 
 constexpr int kMaxGroups = 20;
 
-// What may be done with the jobs of an error: `query` is the filter of the page.
+// The actions on the jobs of an error: `query` is the filter of the page.
 TableLook failures_look(const Form& query) {
   TableLook look;
   look.css = "table failures";

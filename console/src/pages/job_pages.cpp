@@ -90,7 +90,7 @@ Markup worker_of(const QueryResult::Row& row) {
                  {"by ", link(Url("/workers").part(id), row.optional_text("worker").value_or(id))});
 }
 
-// The attempt that runs, with how far it says that it is.
+// The running attempt, with the progress that the worker reports.
 Markup running_attempt(const QueryResult::Row& job, const Request& request) {
   if (job.is_null("runs_for")) return {};
   Markup more;
@@ -105,7 +105,7 @@ Markup running_attempt(const QueryResult::Row& job, const Request& request) {
                  element("span", "", took(job, "runs_for")), {}, element("div", "progress", more));
 }
 
-// With a script, a button copies it.
+// With a script, a button copies the block.
 Markup copied_block(const std::string& text) {
   return element("pre", {{"data-copy", mark(true)}}, lines(text));
 }
@@ -139,7 +139,7 @@ Markup text_block(const QueryResult::Row& job, const char* field, const char* ti
   return section(title, content);
 }
 
-// Those that are shown, and the one that runs.
+// The shown attempts, and the running attempt.
 Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
   const auto job = page.job[0];
   std::vector<AttemptSpan> spans;
@@ -159,7 +159,8 @@ Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
   return attempt_bars(microseconds_of(job.optional_text("run_at").value_or("")), spans);
 }
 
-// What changes while one looks at it; no payload, because it may be long.
+// The parts that change while a visitor looks at the page; no payload, because a payload may be
+// long.
 Markup standing(const JobPage& job, const Request& request, const Spelling& spelling) {
   const auto row = job.job[0];
   Markup content = facts(row, request, spelling);
