@@ -5,7 +5,7 @@
 namespace pulse {
 namespace {
 
-// `lock` guards both other fields.
+// Guard of both other fields: `lock`. The owner of the id reads `xid` without the lock.
 struct Entry {
   slock_t lock;
   TransactionId xid;

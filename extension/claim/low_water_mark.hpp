@@ -38,6 +38,7 @@ struct OrderKey {
 
 bool precedes(OrderKey a, OrderKey b);
 
+// Guard: MarkBucket::lock.
 struct LowWaterMark {
   uint64 task;
   OrderKey key;
@@ -48,7 +49,7 @@ struct LowWaterMark {
   bool is_checked;
 };
 
-// The low-water marks of all tasks that share a task bit. `lock` guards all other fields.
+// The low-water marks of all tasks that share a task bit. Guard of the other fields: `lock`.
 struct MarkBucket {
   slock_t lock;
   uint64 generation;                // number of lowerings

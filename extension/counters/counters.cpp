@@ -16,6 +16,7 @@ constexpr int kNames = 256;  // counters with a name, per kind, of all databases
 constexpr int kPlaces = kNames + kPreloadedDatabases;  // then one per database for further names
 constexpr int kMaxNameBytes = kMaxName * 4;
 
+// Guard of the other fields: `lock`.
 struct Counter {
   slock_t lock;
   uint64 key;  // 0: free, or of further names
@@ -25,7 +26,8 @@ struct Counter {
   PeriodCounts counts[kPeriods];
 };
 
-// The keys stand by themselves, so that a search touches few cache lines.
+// The keys stand by themselves, so that a search touches few cache lines. Guard of all fields:
+// atomic, except in Counter.
 struct Kind {
   slock_t lock;                         // held to take a counter
   pg_atomic_uint64 full_in;             // the period in which the last search for a free one failed
@@ -35,7 +37,7 @@ struct Kind {
 };
 
 struct Counters {
-  pg_atomic_uint64 added_minute[kPreloadedDatabases];
+  pg_atomic_uint64 added_minute[kPreloadedDatabases];  // guard: atomic; writes: advisory kCounters
   Kind kinds[kCounterKinds];
 };
 

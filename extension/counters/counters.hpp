@@ -2,9 +2,16 @@
 // ended, for how long the attempts had been due, and for how long the attempts ran. A counter has a
 // ring of periods of 10 seconds. Sweeps add each minute that is over to pulse.counter.
 //
-// A name that finds no free counter is counted with all other names without a counter. So no number
-// of names costs memory. A counter is free again when no attempt of the name was counted for two
-// minutes.
+// Invariants:
+// - Each count is in one counter: in the counter of the name, or in the counter of further names. A
+//   name that finds no free counter is counted with further names, so no number of names costs
+//   memory. Commits count under the spinlock of the counter.
+// - A counter belongs to the name of its key. A session takes a counter under the spinlock of the
+//   kind, where no attempt of the counter's name was counted for two minutes. The reset of a
+//   database entry frees the counters of the database.
+// - A commit whose counter has another name since counts with further names.
+// - A sweep that adds a minute holds the advisory lock kCounters until the commit, which sets
+//   `added_minute`.
 #pragma once
 
 #include "counters/histogram.hpp"

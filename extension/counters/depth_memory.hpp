@@ -13,12 +13,13 @@ extern "C" {
 namespace pulse {
 
 // The transactions that the snapshot of a set of counts does not show: transactions from xmax on,
-// and transactions in progress for the snapshot.
+// and transactions in progress for the snapshot. Guard: depths_lock.
 struct CountedSnapshot {
   uint64 xmax;  // with the epoch; 0: the set was not counted
   uint32 in_progress;
 };
 
+// Guard of the fields before `drift`: depths_lock.
 struct DatabaseDepths {
   Oid job;        // the counted table; InvalidOid: none yet
   uint8 current;  // the set of counts that readers see
@@ -26,26 +27,26 @@ struct DatabaseDepths {
   CountedSnapshot snapshots[2];   // of either set
   uint64 counted_drift;           // `drift` when the last recount began
   uint64 begun_drift;             // when the recount in progress began
-  pg_atomic_uint64 drift;         // the rest: atomics
+  pg_atomic_uint64 drift;         // guard from here on: atomic
   pg_atomic_uint64 next_recount;  // monotonic clock: not before
   pg_atomic_uint64 next_turn;     // monotonic clock: at the latest
   pg_atomic_uint64 read_at;       // monotonic clock: when a session last read; 0: never
   DepthCounts further[kDepthKinds];
 };
 
-// A prepared transaction that changes depths.
+// A prepared transaction that changes depths. Guard: depths_lock.
 struct PreparedDepths {
   TransactionId xid;  // InvalidTransactionId: free
   int database;       // number of the database's entry
 };
 
 struct Depths {
-  pg_atomic_uint32 process;  // the process that recounts: index into ProcGlobal->allProcs, plus
-                             // one; 0: none
-  Oid recounted;             // the database of the recount
+  // The process that recounts: index into ProcGlobal->allProcs, plus one; 0: none. Guard: atomic.
+  pg_atomic_uint32 process;
+  Oid recounted;  // the database of the recount. Guard: depths_lock
   DatabaseDepths databases[kPreloadedDatabases];
   // followed by PreparedDepths[prepared_capacity()], and for either set of each database by
-  // TransactionId[snapshot_capacity()]
+  // TransactionId[snapshot_capacity()]. Guard: depths_lock
 };
 
 extern Depths* all_depths;  // NULL: this server does not count

@@ -38,6 +38,8 @@ struct DepthKey {
   uint64 name;     // hash of the name
 };
 
+// Guard of all fields: atomic. Commits add under depths_lock, shared; the recounter adds to the set
+// that no reader sees.
 struct DepthCounts {
   pg_atomic_uint64 jobs[2][kDepthStates];
   pg_atomic_uint64 latest[2];   // no waiting job has a later run_at
@@ -45,11 +47,14 @@ struct DepthCounts {
 };
 
 struct Depth {
-  DepthKey key;  // from here on: constant until the depth is freed
+  // Guard of key, length and name: depths_lock for writes; constant until a recount frees the
+  // depth.
+  DepthKey key;
   uint8 length;
   char name[kMaxDepthName];
-  pg_atomic_uint32 is_used;  // a transaction has looked the depth up since the last recount began
-  DepthCounts counts;        // atomics
+  // A transaction has looked the depth up since the last recount began. Guard: atomic.
+  pg_atomic_uint32 is_used;
+  DepthCounts counts;
 };
 
 // The change of one depth by a transaction.

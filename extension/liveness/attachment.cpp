@@ -1,6 +1,15 @@
 // Attachments: the end of an attached session is noticed without SQL in any exit path. A session
 // lock stands for the session. One exit callback notes in shared memory that the client ended the
 // session; a second exit callback requests a sweep. The sweep finds the lock free and decides.
+//
+// Invariants:
+// - An attachment is a number that one session holds by the advisory lock kAttachment, until the
+//   session ends or releases all locks.
+// - A backend notes the end of its session before the backend releases the locks. So a sweep that
+//   finds the lock of an ended session free finds the note too, unless later ends have replaced the
+//   note.
+// - Only the ending backend adds a note, under the spinlock of the bucket. No session removes
+// notes.
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
@@ -18,7 +27,8 @@ namespace {
 
 // The end of an attached session by its client. A backend notes the end before the backend releases
 // its locks. So a sweep that finds the lock free finds the note too. Without a note, the server or
-// an administrator ended the session, or the session released its locks without an end.
+// an administrator ended the session, or the session released its locks without an end. Guard:
+// EndBucket::lock.
 struct EndedSession {
   Oid database;  // 0: free
   uint64 attachment;
@@ -28,7 +38,7 @@ struct EndedSession {
 
 constexpr int kEndsPerBucket = 8;
 
-// `lock` guards all other fields.
+// Guard of both other fields: `lock`.
 struct EndBucket {
   slock_t lock;
   uint32 noted;  // number of ends ever noted; the bucket keeps the newest

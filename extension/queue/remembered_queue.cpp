@@ -17,7 +17,7 @@ constexpr int64 kPassShare = 50;
 constexpr int64 kMinExpiryUs = 1000000;
 constexpr int64 kMaxExpiryUs = 60000000;
 
-// Queues share a group by a hash of the queue bucket. `lock` guards both other fields.
+// Queues share a group by a hash of the queue bucket. Guard of both other fields: `lock`.
 struct ParkedGroup {
   slock_t lock;
   uint64 generation;  // number of commits that parked a job of a queue in this group

@@ -1,4 +1,11 @@
 // Levels of queues in shared memory: which queues wait for a level, and the tokens set aside.
+//
+// Invariants:
+// - A queue that waits for a level has its bit in the level's group, or a queue mark. The promotion
+//   that meets the full level sets the bit; the walk that promotes the queue clears the bit
+//   (limit/levels.hpp).
+// - Each commit that frees a place counts the place before the commit reads the bits.
+// - A credit belongs to one level at a time (limit/rate_credit.hpp).
 #pragma once
 
 #include "server/postgres.hpp"
@@ -20,7 +27,8 @@ struct LevelGroup {
 constexpr uint64 kManyLevels = ~UINT64CONST(0);
 
 // Tokens of a level with a rate, which promotions take without holding the level alone
-// (rate_credit.hpp). Guard of the fields below: RateCredit::lock.
+// (rate_credit.hpp). Guard of the other fields: `lock`. A promotion that takes or gives back tokens
+// also holds the level's advisory lock (kLevel).
 struct RateCredit {
   slock_t lock;
   uint64 level;  // hash of the level's name; 0: none

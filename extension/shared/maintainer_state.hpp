@@ -1,4 +1,12 @@
-// The background worker in one database, as launcher, maintainers and waiting sessions see it.
+// The background worker in one database, as launcher, maintainers and waiting sessions see the
+// worker.
+//
+// Invariants:
+// - The launcher starts one maintainer of a database at a time. The maintainer enters its process
+//   into `process`, and the exit of the maintainer clears the field.
+// - The maintainer writes `end` and `last_sweep`; the launcher writes `end` where no maintainer can
+//   start.
+// - The launcher alone writes `is_serving`.
 #pragma once
 
 #include "server/postgres.hpp"

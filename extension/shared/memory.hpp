@@ -7,7 +7,9 @@
 //   sweeps rebuild from the tables the areas that claims and sweeps need.
 // - Each struct says the guard of its fields. `atomic`: any backend reads and writes, by the
 //   operations of port/atomics.h. `constant`: written by the creator alone. `owner`: written by the
-//   backend that owns the entry. `NAME_lock`: read and written under the spinlock.
+//   backend that owns the entry. `NAME_lock` or `lock`: read and written under that spinlock
+//   (server/spinlock.hpp) or lightweight lock. `advisory KIND`: read and written under the advisory
+//   lock of that LockKind.
 // - A database entry belongs to the database of `oid`. A backend gives a entry to a database under
 //   the server's AddinShmemInitLock, after a reset of a entry that another database had.
 #pragma once
@@ -38,7 +40,7 @@ struct DatabaseState {
   pg_atomic_uint32 next_parent_bucket;
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];
-  slock_t wake_group_lock;  // held by a session that joins a group
+  slock_t wake_group_lock;  // held by a session that joins a group; no other field needs the lock
   WakeGroup wake_groups[kMaxWakeGroups];
   pg_atomic_uint64 any_generation;
   // The earliest known run_at of a future job per task bit, and of a parked future job.

@@ -1,4 +1,10 @@
 // Sessions that wait: for a job, in wake groups, and for the end of jobs.
+//
+// Invariants:
+// - The terms of a wake group change only while no session uses the group, under wake_group_lock.
+// - A waiter entry belongs to the backend that has taken the entry by compare-and-swap
+//   (wake/waiters.hpp).
+// - Only the owner of an end-waiter entry writes the awaited ids (wake/end_waiters.hpp).
 #pragma once
 
 #include "server/postgres.hpp"
@@ -26,13 +32,14 @@ struct WakeGroup {
 enum WaiterState : uint64 { kFree = 0, kTaken = 1, kWaiting = 2, kWoken = 3 };
 
 struct Waiter {
-  // Guard: atomic.
+  // Guard of both: atomic.
   pg_atomic_uint64 word;
-  pg_atomic_uint64 woken_at;  // Guard: atomic. Monotonic clock, in microseconds.
-  uint32 database;            // guard from here on: owner while kTaken, then constant
-  int32 backend;              // index into ProcGlobal->allProcs
-  uint32 capacity;            // number of jobs that the worker starts at once
-  uint64 tasks;               // task bits that the waiter serves
+  pg_atomic_uint64 woken_at;  // monotonic clock, in microseconds
+  // Guard from here on: owner while kTaken, then constant.
+  uint32 database;
+  int32 backend;    // index into ProcGlobal->allProcs
+  uint32 capacity;  // number of jobs that the worker starts at once
+  uint64 tasks;     // task bits that the waiter serves
   // Hash of the waiter's claim terms; waiters of one wake group can replace each other.
   uint64 wake_group;
   int64 worker_id;

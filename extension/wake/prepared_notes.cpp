@@ -14,17 +14,16 @@ namespace {
 constexpr uint32 kFreeEntry = InvalidTransactionId;
 constexpr uint32 kBusyEntry = BootstrapTransactionId;
 
-// All fields belong to the backend that made the entry busy, and are constant while `xid` has the
-// id of a transaction.
 struct Entry {
   pg_atomic_uint32 xid;  // guard: atomic
+  // Guard of both: owner while `xid` is kBusyEntry, then constant.
   Oid database;
   PreparedNotes notes;
 };
 
 struct Table {
-  TimestampTz created_at;
-  pg_atomic_uint32 used;
+  TimestampTz created_at;  // guard: constant
+  pg_atomic_uint32 used;   // number of entries in use; guard: atomic
   Entry entries[FLEXIBLE_ARRAY_MEMBER];
 };
 
