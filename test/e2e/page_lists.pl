@@ -159,6 +159,37 @@ subtest 'on a phone a job has two lines' => sub {
     $browser->look_as;
 };
 
+subtest 'a list says nothing twice, and offers nothing in vain' => sub {
+    value($node, q{SELECT pulse.set_task('paint', keep_completed => '1 h');
+        SELECT pulse.complete_jobs(ARRAY[id]) FROM pulse.add_job('paint')});
+    my $titles = 'return [...document.querySelectorAll(".jobs th")].map((th) => th.innerText)'
+      . '.join(" ").trim()';
+    $browser->go('/failed');
+    is($browser->js($titles), 'job task state attempts ended last error',
+        'jobs that have ended are due no more');
+    $browser->go('/jobs?state=parked');
+    is($browser->js($titles), 'job task state queue due', 'nor has an attempt been made of others');
+    $browser->go('/jobs?state=completed');
+    is($browser->js('return document.querySelectorAll("main tbody tr").length'), 1, 'a job');
+    is($browser->js('return document.querySelectorAll("main input[type=checkbox]").length'
+              . ' - document.querySelectorAll(".filter input[type=checkbox]").length'), 0,
+        'that no action changes cannot be chosen');
+    my $id = value($node, q{SELECT id FROM pulse.add_job('paint', run_at => now() + '90 min')});
+    $browser->go("/jobs/$id");
+    like($browser->text, qr/It is due in 1 h/, 'a reason tells its time in a sentence');
+};
+
+subtest 'what stands above a list has room' => sub {
+    $browser->go('/jobs');
+    ok($browser->js('const tabs = document.querySelector(".tabs");'
+              . 'return tabs.scrollWidth <= tabs.clientWidth'), 'each tab is seen');
+    $browser->look_as(size => [ 390, 844 ]);
+    $browser->go('/jobs');
+    cmp_ok($browser->js('return document.querySelector(".bulk").offsetHeight'), '<=', 72,
+        'on a phone the actions take two lines');
+    $browser->look_as;
+};
+
 subtest 'a server tells itself from others' => sub {
     my $other = start_serve($node, options => [ '--title', 'production', '--colour', 'red' ]);
     $browser->{base} = $other->{url};

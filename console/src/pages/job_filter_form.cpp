@@ -83,9 +83,13 @@ Markup bulk_actions(const Form& query) {
                             : Markup();
   return element(
       "div", "bulk",
-      {hidden_field("chosen", "1"), hidden_filter(query), element("span", "", "The chosen:"),
-       chosen("retry", "Retry"), chosen("cancel", "Cancel"),
-       of_all.empty() ? Markup() : element("span", "", "All that meet the filter:"), of_all});
+      {hidden_field("chosen", "1"), hidden_filter(query),
+       element("div", "",
+               {element("span", "", "The chosen:"), chosen("retry", "Retry"),
+                chosen("cancel", "Cancel")}),
+       of_all.empty()
+           ? Markup()
+           : element("div", "of-all", {element("span", "", "All that meet the filter:"), of_all})});
 }
 
 // The states of a tab, in the form of an address.
@@ -140,6 +144,10 @@ Markup hidden_filter(const Form& query) {
     if (!query.get(name).empty()) fields += hidden_field(name, query.get(name));
   }
   return fields;
+}
+
+bool may_change_chosen(const Form& query) {
+  return may_change_some("retry", query) || may_change_some("cancel", query);
 }
 
 Markup bulk_form(const Form& query, const Markup& list) {

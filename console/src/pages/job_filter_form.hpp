@@ -25,6 +25,9 @@ Markup filter_section(const Form& query, bool with_errors, const Path& path = "/
 // A tab for each state, with its count.
 Markup state_tabs(const Request& request, const JobFilter& filter);
 
+// Whether any job of the list can be retried or cancelled.
+bool may_change_chosen(const Form& query);
+
 // A list of jobs with what may be done with the chosen ones, or with all that meet the filter.
 Markup bulk_form(const Form& query, const Markup& list);
 

@@ -32,6 +32,19 @@ TableLook jobs_look(const Request& request) {
   return look;
 }
 
+// Columns that would say the same in each row: attempts before the first one, and due times of jobs
+// that have ended.
+void hide_idle_columns(TableLook& look, const QueryResult& rows) {
+  bool has_attempt = false;
+  bool is_any_live = false;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    has_attempt = has_attempt || rows[i].integer("attempts") > 0;
+    is_any_live = is_any_live || rows[i].is_null("finished_at");
+  }
+  if (!has_attempt) look.hidden.emplace_back("attempts");
+  if (!is_any_live) look.hidden.emplace_back("run_at");
+}
+
 Due due_of(const Form& query) {
   const std::string& due = query.get("due");
   return due == "now" ? Due::now : due == "later" ? Due::later : Due::any;
@@ -52,9 +65,11 @@ Markup page_links(const Url& here, const JobSearch& search, const FoundJobs& fou
 Markup job_list(const Request& request, const Form& query, JobSearch search, const Url& here) {
   search.before = request.query.find("before");
   const FoundJobs found = find_jobs(request.database(), search);
-  Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling_of(request),
-                           request.access.is_operator);
-  if (request.access.is_operator && !found.rows.empty()) list = bulk_form(query, list);
+  TableLook look = jobs_look(request);
+  hide_idle_columns(look, found.rows);
+  const bool has_actions = request.access.is_operator && may_change_chosen(query);
+  Markup list = html_table(kFoundColumns, found.rows, look, spelling_of(request), has_actions);
+  if (has_actions && !found.rows.empty()) list = bulk_form(query, list);
   if (found.is_cut(search)) {
     list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
   }
@@ -62,7 +77,9 @@ Markup job_list(const Request& request, const Form& query, JobSearch search, con
 }
 
 Response all_jobs(const Request& request) {
-  const JobSearch search{filter_of(request.query), due_of(request.query)};
+  JobSearch search;
+  search.filter = filter_of(request.query);
+  search.due = due_of(request.query);
   refuse_hidden_errors(request, search.filter);
   return shown_page(request, {"Jobs",
                               "/jobs",
@@ -119,7 +136,8 @@ Response failed_jobs(const Request& request) {
   Form query = request.query;
   query.add("state", "failed");
   query.add("state", "quarantined");
-  JobSearch search{filter_of(query)};
+  JobSearch search;
+  search.filter = filter_of(query);
   search.is_by_end = true;
   search.before_end = request.query.find("ended");
   refuse_hidden_errors(request, search.filter);

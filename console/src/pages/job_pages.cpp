@@ -41,13 +41,15 @@ Markup facts(const QueryResult::Row& job, const Request& request, const Spelling
   return element("dl", "facts", list);
 }
 
-// The detail of a reason; a time within it is shown as other times are.
+// The detail of a reason; a time in the detail is shown as other times are: "due in 5 s" for "due
+// at 2026-12-24 18:00:00+00".
 Markup reason_text(const std::string& detail, const Spelling& spelling) {
-  static const std::regex kTime(R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d)*)");
+  static const std::regex kTime(
+      R"((?:at )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d)*))");
   Markup text;
   auto from = detail.cbegin();
   for (std::sregex_iterator found(from, detail.cend(), kTime), end; found != end; ++found) {
-    text += {std::string(from, (*found)[0].first), moment(found->str(), spelling)};
+    text += {std::string(from, (*found)[0].first), moment((*found)[1].str(), spelling)};
     from = (*found)[0].second;
   }
   text += std::string(from, detail.cend());

@@ -9,8 +9,16 @@ bool is_living(const QueryResult::Row& worker) { return worker.is_null("ended_at
 
 // What is no good news stands out.
 Markup served(const Column& column, const QueryResult::Row& task) {
-  if (column.field != "is_served" || task.text("is_served") == "t") return {};
-  return element("span", "state bad", "no worker");
+  if (column.field != "identifier" || task.text("is_served") == "t") return {};
+  const std::string& name = task.text("identifier");
+  return {link(Url("/task").with("name", name), name), " ",
+          element("span", "state bad", "no worker")};
+}
+
+// Which attempt, of how many.
+Markup running_cell(const Column& column, const QueryResult::Row& job) {
+  if (column.field != "attempts") return {};
+  return {job.text("attempts"), " of ", job.text("max_attempts")};
 }
 
 // A rule stands in one piece; "every 00:10:00" is spelled as other durations are.
@@ -42,7 +50,7 @@ void add_who_works(Router& router) {
        {},
        {{{"identifier", "/task", "name", "identifier"}, {"queue", "/queue", "name", "queue"}},
         {},
-        {"estimated"},
+        {"estimated", "is_served"},
         "No task has jobs or settings.",
         nullptr,
         served}});
@@ -68,8 +76,11 @@ void add_who_works(Router& router) {
                            {"queue_name", "/jobs", "queue", "queue_name"},
                            {"worker", "/workers", nullptr, "worker_id"}},
                           {},
-                          {},
-                          "No job runs."}});
+                          {"max_attempts"},
+                          "No job runs.",
+                          nullptr,
+                          running_cell,
+                          "table jobs running"}});
 }
 
 void add_what_is_planned(Router& router) {
