@@ -47,16 +47,24 @@ check-flaky: stage ## end-to-end files and specs N times (5) beside load: which 
 	$(TOOL)/flaky -n $(N) $(FILES)
 
 # The server's own assertions in our code, and undefined behaviour as a crash: both end in the
-# server's log as a signal. A copy of the sources, because a tree with objects hides VPATH's.
+# server's log as a signal. A copy of the sources, because a tree with objects hides VPATH's. The
+# end-to-end tests of queues, limits, fairness, parents, counts and recovery run with the worker of
+# the normal build, for six minutes on two busy cores; all takes fifteen.
 ASSERTS = $(CURDIR)/build/asserts
-check-asserts: ## pgTAP and isolation on a build with assertions and trapped undefined behaviour
-	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
+ASSERTED_E2E = claim_contract counters depths fair levels limits parents parents_after_restart \
+  prepared_after_restart queue_handover queues_after_restart rate_credit rate_wakes \
+  server_restarted strict verify_under_load worker_killed
+check-asserts: stage ## pgTAP, isolation and some of e2e with assertions and trapped undefined behaviour
+	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)/build
 	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS)
+	cp -R '$(STAGE)' $(ASSERTS)/build/stage
 	find $(ASSERTS)/extension -name '*.o' -delete
 	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
 	  -DPULSE_IN_PLACE_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
+	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts PROVE_FLAGS=-j2 \
+	  $(TOOL)/suite e2e $(ASSERTED_E2E:%=$(SRC)/test/e2e/%.pl)
 
 # The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
 check-symbols: all ## needs no C++ runtime and no later minor version, exports our names, all of a release's
