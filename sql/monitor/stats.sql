@@ -122,7 +122,7 @@ BEGIN
     SELECT u.kind, u.name, u.ready, u.future, u.parked, u.running, u.oldest, moment - u.oldest,
            u.estimated, CASE WHEN u.kind = 'queue' AND u.name IS NOT NULL THEN
              EXISTS (SELECT FROM pulse_internal.level_settings(u.name) AS l WHERE l.paused) END,
-           u.ready + coalesce(u.future, 0) + u.parked,
+           CASE WHEN NOT u.estimated THEN u.ready + coalesce(u.future, 0) + u.parked END,
            CASE WHEN u.name IS NOT NULL THEN 1::bigint END, moment
       FROM pulse_internal.uncounted_stats(stats.max_rows, of_kind) AS u;
   END IF;
@@ -160,7 +160,8 @@ COMMENT ON COLUMN pulse.stats.name IS
   'Name of the task or queue; NULL: what further ones have together, where ready counts future '
   'jobs, too';
 COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';
-COMMENT ON COLUMN pulse.stats.waiting IS 'Ready, future and parked jobs together';
+COMMENT ON COLUMN pulse.stats.waiting IS
+  'Ready, future and parked jobs together; NULL: more than was looked at, and no commit counts';
 COMMENT ON COLUMN pulse.stats.names IS
   'How many tasks or queues the row is about; NULL: more than the server counts by name';
 COMMENT ON COLUMN pulse.stats.counted_at IS

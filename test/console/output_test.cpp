@@ -96,6 +96,7 @@ TEST(Spelling, OfElapsedTime) {
 TEST(Spelling, OfCountsAndTimes) {
   EXPECT_EQ(spell_count("1234567"), "1,234,567");
   EXPECT_EQ(spell_count("-123"), "-123");
+  EXPECT_EQ(spell_count("1500+"), "1,500+");
   EXPECT_EQ(plural(1, "job"), "1 job");
   EXPECT_EQ(plural(2000, "job"), "2,000 jobs");
   EXPECT_EQ(spell_time("2026-11-24 23:05:59.123456+00"), "2026-11-24 23:05:59");

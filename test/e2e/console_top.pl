@@ -93,6 +93,21 @@ subtest 'order and filter' => sub {
     wait_for_screen(qr/^ *$ids[0] +paint/m, 'until it is given up');
 };
 
+subtest 'more than is counted, and more than is listed' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'both', now() + interval '1 h' * side
+          FROM generate_series(1, 1000), unnest('{-1,1}'::int[]) AS side});
+    value($node, q{INSERT INTO pulse.job (identifier) SELECT 'many ' || n
+        FROM generate_series(1, 1100) AS n});
+    keys_are('1', '/', 'b', 'o', 't', 'h', 'Enter');
+    wait_for_screen(qr/^both +\d+\+ +\d+\+ +0 +0 /m, 'a plus stands behind what was seen of many');
+    like(screen(), qr/^ready [\d,]+\+ /m, 'also in the head');
+    keys_are('Escape', 'End');
+    wait_for_screen(qr/^10\d more +\d+ /m, 'the last row tells how many more tasks there are');
+    value($node, q{DELETE FROM pulse.job WHERE identifier ~ '^(both|many)'});
+    keys_are('7');
+};
+
 subtest 'a restart of the server' => sub {
     $node->stop('immediate');
     wait_for_screen(qr/^the database is gone, and asked again/m, 'is told');

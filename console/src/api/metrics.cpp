@@ -18,6 +18,7 @@ constexpr const char* kOverview =
     " parked_waiting, running, completed, failed, quarantined, cancelled, expired, workers_alive,"
     " workers_draining, workers_silent, workers_lost,"
     " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
+    " extract(epoch FROM counted_at) AS counted_at,"
     " $1 AS unserved,"
     " CASE WHEN claims THEN 1 ELSE 0 END AS claims, CASE WHEN sweeps THEN 1 ELSE 0 END AS sweeps"
     " FROM pulse.overview";
@@ -36,7 +37,7 @@ struct Family {
 
 const std::array kFamilies{
     Family{"pulse_queue_jobs",
-           "Live jobs by state; counts of many jobs are estimated.",
+           "Live jobs by state; of many jobs a count is what was seen.",
            "state",
            {{"ready", "ready"},
             {"future", "future"},
@@ -45,6 +46,10 @@ const std::array kFamilies{
             {"parked_full", "parked_full"},
             {"parked_waiting", "parked_waiting"},
             {"running", "running"}}},
+    Family{"pulse_queue_counted_timestamp_seconds",
+           "When the live jobs were counted.",
+           "",
+           {{"counted_at", ""}}},
     Family{"pulse_queue_due_next_minute_jobs",
            "Jobs that fall due within a minute.",
            "",

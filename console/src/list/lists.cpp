@@ -29,7 +29,7 @@ const List& overview_list() {
       " parked_waiting, running, extract(epoch FROM oldest_due_age) AS oldest_due_age,"
       " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
       " workers_silent, workers_lost, next_schedule, next_schedule_at, installation, claims,"
-      " sweeps, swept_at, to_json(estimated) AS estimated FROM pulse.overview",
+      " sweeps, swept_at, to_json(estimated) AS estimated, counted_at FROM pulse.overview",
       {
           {"at", "at", Kind::time},
           {"ready", "ready", Kind::count},
@@ -57,6 +57,7 @@ const List& overview_list() {
           {"dead workers are noticed", "sweeps", Kind::boolean},
           {"last sweep", "swept_at", Kind::time},
           {"estimated", "estimated", Kind::names, 80},
+          {"jobs counted at", "counted_at", Kind::time},
       }};
   return kList;
 }
@@ -71,7 +72,8 @@ const List& task_list() {
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
       " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
       " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
-      " t.handler, s.estimated"
+      " t.handler, s.estimated,"
+      " s.estimated AND s.ready + s.future + s.parked IS DISTINCT FROM s.waiting AS is_part"
       " FROM (SELECT name AS identifier, * FROM pulse.stats(1000, 'task')"
       " WHERE name IS NOT NULL) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"

@@ -31,8 +31,18 @@ const Columns kRateColumns{
     {"run, 95 %", "run_p95", Kind::seconds},
 };
 
+// With a plus where the server saw but a part.
+std::string plus(const QueryResult::Row& row, std::initializer_list<const char*> fields) {
+  for (const std::string& estimated : json_strings(row.optional_text("estimated"))) {
+    for (const char* field : fields) {
+      if (estimated == field) return "+";
+    }
+  }
+  return {};
+}
+
 std::string count(const QueryResult::Row& row, const char* field) {
-  return spell_count(row.optional_text(field).value_or("0"));
+  return spell_count(row.optional_text(field).value_or("0") + plus(row, {field}));
 }
 
 Markup figure(const char* name, const Url& url, const std::string& number, const Markup& note,
@@ -64,8 +74,8 @@ Markup figures(const QueryResult::Row& row) {
   const std::string age = row.is_null("oldest_due_age")
                               ? "none is due"
                               : "oldest due for " + spell_seconds(row.number("oldest_due_age"));
-  const std::string parked = spell_count(std::to_string(
-      sum(row, {"parked_full", "parked_paused", "parked_future", "parked_waiting"})));
+  const auto kinds = {"parked_full", "parked_paused", "parked_future", "parked_waiting"};
+  const std::string parked = spell_count(std::to_string(sum(row, kinds)) + plus(row, kinds));
   const std::int64_t bad = sum(row, {"failed", "quarantined"});
   const std::int64_t gone = sum(row, {"workers_silent", "workers_lost"});
   const bool is_alone = row.text("workers_alive") == "0";

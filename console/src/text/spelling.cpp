@@ -42,6 +42,7 @@ std::string spell_seconds(double seconds) {
 }
 
 std::string spell_count(std::string_view digits) {
+  if (digits.ends_with('+')) return spell_count(digits.substr(0, digits.size() - 1)) + '+';
   std::string text;
   const std::size_t sign = digits.starts_with('-') ? 1 : 0;
   for (std::size_t i = 0; i < digits.size(); ++i) {

@@ -46,14 +46,27 @@ void Top::run() {
   }
 }
 
-// Values that the screen cannot read stay as last seen.
-void Top::refresh() {
+// One snapshot, in which all views have the same count, so that no figure of the screen contradicts
+// another.
+void Top::read() {
+  database_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     overview_ = database_.query(kTopOverview);
     rows_ = database_.query(pane().sql);
     if (mode_ == Mode::job) {
       job_lines_ = lines_of(job_page_text(read_job_page(database_, job_id_), Look()));
     }
+  } catch (const Refused&) {
+    database_.query("ROLLBACK");
+    throw;
+  }
+  database_.query("COMMIT");
+}
+
+// Values that the screen cannot read stay as last seen.
+void Top::refresh() {
+  try {
+    read();
     problem_.clear();
   } catch (const Refused& refused) {
     problem_ = told(refused);

@@ -27,6 +27,7 @@ class Top {
   const Pane& pane() const { return panes()[at_]; }
   Choice& choice() { return choices_[at_]; }
 
+  void read();
   void refresh();
   void draw();
   std::vector<Line> body(Size size);

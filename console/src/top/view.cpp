@@ -83,9 +83,17 @@ void add_count(Line& line, const QueryResult::Row& row, const char* title, const
 
 }  // namespace
 
+// A count of which the server saw a part has a plus.
+#define PULSE_COUNT(sum, name)                                 \
+  " (" sum ") || CASE WHEN estimated && string_to_array('" sum \
+  "', ' + ') THEN '+'"                                         \
+  " ELSE '' END AS " name ","
+
 const char* const kTopOverview =
-    "SELECT at, ready, future, due_next_minute, parked_full + parked_future AS parked,"
-    " parked_paused, parked_waiting, running, extract(epoch FROM oldest_due_age) AS oldest_due_age,"
+    "SELECT counted_at," PULSE_COUNT("ready", "ready") PULSE_COUNT("future", "future")
+    PULSE_COUNT("parked_full + parked_future", "parked")
+    PULSE_COUNT("parked_paused", "parked_paused") PULSE_COUNT("parked_waiting", "parked_waiting")
+    PULSE_COUNT("running", "running") " extract(epoch FROM oldest_due_age) AS oldest_due_age,"
     " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
     " workers_silent, workers_lost, claims, sweeps FROM pulse.overview";
 
@@ -141,7 +149,7 @@ std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Ch
 std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where) {
   Line head{{{"pulse ", Tint::strong},
              {inert(where) + "   ", Tint::none},
-             {inert(spell_time(overview.text("at"))), Tint::faint}}};
+             {inert(spell_time(overview.text("counted_at"))), Tint::faint}}};
   if (overview.text("claims") != "t") head.cells.push_back({"   claims are off", Tint::bad});
   if (overview.text("sweeps") != "t") head.cells.push_back({"   nothing sweeps", Tint::bad});
   Line jobs;
