@@ -8,7 +8,8 @@
 namespace pulse {
 namespace {
 
-constexpr std::size_t kMaxDepth = 500;  // PostgreSQL reads JSON recursively; this is far within
+constexpr std::size_t kMaxMessageDepth =
+    500;  // PostgreSQL reads JSON recursively; this is far within
 constexpr std::size_t kMaxMessageBytes = std::size_t{8} * 1024;
 constexpr std::size_t kMaxStageBytes = 128;
 
@@ -55,7 +56,7 @@ bool take_field(TaskMessage& message, std::string_view key, std::string_view val
 }  // namespace
 
 std::optional<TaskMessage> parse_task_message(std::string_view line) {
-  if (!is_json_object(line, kMaxDepth)) return std::nullopt;
+  if (!is_json_object(line, kMaxMessageDepth)) return std::nullopt;
   TaskMessage message;
   std::string_view key;
   std::string_view value;

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 // A child whose stdin or stdout is closed has most likely ended; the minder will say so.
 constexpr Duration kEndPatience = 1s;
 // Lines are read at no more than ten times this in a second.
-constexpr std::size_t kWindowBytes = std::size_t{4} * 1024 * 1024;
+constexpr std::size_t kChildWindowBytes = std::size_t{4} * 1024 * 1024;
 
 ExecutionEnd not_started(std::string error, bool is_transient) {
   ExecutionEnd end;
@@ -34,7 +34,7 @@ ProcessChild::ProcessChild(EventLoop& loop, const ProcessCommand& command, Liste
     : loop_(loop),
       command_(command),
       listener_(std::move(listener)),
-      child_(loop, kWindowBytes,
+      child_(loop, kChildWindowBytes,
              {[this](std::string_view bytes) { take_bytes(bytes); },
               [this](ExecutionEnd end) { finish(std::move(end)); },
               [this] { take_stdout_closed(); },

@@ -28,12 +28,12 @@ std::optional<std::int64_t> id_of(std::string_view value) {
 }
 
 // The words of a line beside the words of PULSE_FD.
-struct Words {
+struct LineWords {
   std::optional<std::string_view> takes, id, error, retry, retry_in, snooze;
 };
 
-Words words_of(std::string_view line) {
-  Words words;
+LineWords words_of(std::string_view line) {
+  LineWords words;
   std::string_view key;
   std::string_view value;
   for (JsonMembers members(line); members.next(key, value);) {
@@ -47,7 +47,7 @@ Words words_of(std::string_view line) {
   return words;
 }
 
-std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
+std::optional<ExecutionEnd> failure_of(const LineWords& words, std::string& why) {
   ExecutionEnd end;
   end.kind = ExecutionEnd::Kind::failed;
   end.reason = "its answer";
@@ -70,7 +70,7 @@ std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
 }
 
 // Reads the end of a job, if the line holds an end. False: `why` names the fault.
-bool read_end(const Words& words, TaskMessage& message, ProcessLine& line, std::string& why) {
+bool read_end(const LineWords& words, TaskMessage& message, ProcessLine& line, std::string& why) {
   const int ends = (message.result ? 1 : 0) + (words.error ? 1 : 0) + (words.snooze ? 1 : 0);
   if (ends == 0) return true;
   if (ends > 1) {
@@ -120,7 +120,7 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
     why = "a line that is no JSON object as it should be";
     return std::nullopt;
   }
-  const Words words = words_of(line);
+  const LineWords words = words_of(line);
   ProcessLine parsed;
   if (words.takes) {
     parsed.takes = parse_number<std::int64_t>(*words.takes);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kKeptIdle = 30s;
+constexpr Duration kProcessKeptIdle = 30s;
 // After the end of stdin, and then between SIGTERM and SIGKILL.
 constexpr Duration kCloseGrace = 5s;
 // A process that does not read gets no more.
@@ -127,7 +127,7 @@ void ProcessMember::deliver() {
 void ProcessMember::rest(bool is_last) {
   if (state_ != State::serving) return;
   if (is_last) return close();
-  if (!idle_.is_running()) idle_.start_in(kKeptIdle);
+  if (!idle_.is_running()) idle_.start_in(kProcessKeptIdle);
 }
 
 void ProcessMember::close() {
