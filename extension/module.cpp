@@ -73,7 +73,7 @@ void register_shared_memory() {
 }  // namespace pulse
 
 void _PG_init(void) {
-  pulse::define_settings(pulse::show_background_sweeps);
+  pulse::define_settings(pulse::pulse_show_background_sweeps);
   pulse::register_transaction_end();
   pulse::guard_drop();
   pulse::watch_session_state();

@@ -13,7 +13,7 @@ namespace pulse {
 void register_launcher();
 
 // The value of the setting pulse.background_sweeps.
-extern "C" const char* show_background_sweeps();
+extern "C" const char* pulse_show_background_sweeps();
 
 // Called first in a background process: installs the handlers of SIGTERM and SIGHUP.
 void start_background_process();

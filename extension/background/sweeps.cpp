@@ -6,7 +6,7 @@ namespace pulse {
 
 // Every role may read a setting, in any database. So a read takes no database entry from other
 // databases.
-const char* show_background_sweeps() {
+const char* pulse_show_background_sweeps() {
   DatabaseState* database = entry_if_taken();
   return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
 }
