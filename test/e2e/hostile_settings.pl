@@ -20,7 +20,7 @@ my @settings = (
     [ 'default_transaction_isolation', 'read uncommitted' ],
     [ 'default_transaction_read_only', 'on' ],
     [ 'default_transaction_deferrable', 'on' ],
-    [ 'statement_timeout', '1s' ],
+    [ 'statement_timeout', '5s' ],
     [ 'lock_timeout', '50ms' ],
     [ 'idle_session_timeout', '1s' ],
     [ 'idle_in_transaction_session_timeout', '1s' ],
