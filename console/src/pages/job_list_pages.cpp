@@ -96,7 +96,7 @@ TableLook failures_look(const Form& query) {
   look.css = "table failures";
   look.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
     const std::string& line = group.text("error_line");
-    if (column.field == "error_line" && line.empty()) return element("i", "", "no error");
+    if (column.field == "error_line" && line.empty()) return element("em", "", "no error");
     if (column.field == "error_line") {
       return link(with_filter(Url("/failed"), query).with("line", line), line);
     }
