@@ -95,7 +95,7 @@ TableLook failures_look(const Form& query) {
   TableLook look;
   look.css = "table failures";
   look.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
-    const std::string& line = group.text("error_line");
+    const std::string line = group.optional_text("error_line").value_or("");
     if (column.field == "error_line" && line.empty()) return element("em", "", "no error");
     if (column.field == "error_line") {
       return link(with_filter(Url("/failed"), query).with("line", line), line);
@@ -104,7 +104,7 @@ TableLook failures_look(const Form& query) {
     return spell_count(group.text("jobs")) + "+";
   };
   look.behind = [query](const QueryResult::Row& group) -> Markup {
-    const std::string& line = group.text("error_line");
+    const std::string line = group.optional_text("error_line").value_or("");
     if (line.empty()) return {};
     Url url = Url("/operations/new").with("action", "retry").with("all", "1").with("line", line);
     for (const char* state : {"failed", "quarantined"}) url = url.with("state", state);
