@@ -11,16 +11,9 @@ constexpr char kTables[] =
     " AND d.classid = 'pg_class'::regclass"
     " JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'r' WHERE e.extname = 'pg_pulse'";
 
-Oid oid_in(uint64 row, int column) {
+Datum value_in(uint64 row, int column) {
   bool isnull;
-  return DatumGetObjectId(
-      SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull));
-}
-
-TransactionId xmin_in(uint64 row, int column) {
-  bool isnull;
-  return DatumGetTransactionId(
-      SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull));
+  return SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull);
 }
 
 }  // namespace
@@ -31,10 +24,10 @@ ExtensionTables find_extension_tables() {
     if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(kTables, false, kMaxTables) != SPI_OK_SELECT)
       elog(ERROR, "could not find the tables of pg_pulse");
     for (uint64 row = 0; row < SPI_processed; row++) {
-      tables.extension = oid_in(row, 1);
-      tables.owner = oid_in(row, 2);
-      tables.table[tables.count++] = oid_in(row, 3);
-      tables.changed_by = xmin_in(row, 4);
+      tables.extension = DatumGetObjectId(value_in(row, 1));
+      tables.owner = DatumGetObjectId(value_in(row, 2));
+      tables.table[tables.count++] = DatumGetObjectId(value_in(row, 3));
+      tables.changed_by = DatumGetTransactionId(value_in(row, 4));
     }
     SPI_finish();
   });

@@ -54,7 +54,7 @@ struct CounterId {
 Size counters_size();
 void create_counters();
 
-// Frees the counters of a entry that another database takes over.
+// Frees the counters of an entry that another database takes over.
 void reset_counters(int database);
 
 // True when this server has counters.

@@ -36,7 +36,7 @@ void free_depth(DepthKind kind, Depth* depth) {
 bool was_used(Depth* depth) { return pg_atomic_exchange_u32(&depth->is_used, 0) != 0; }
 
 // Frees the depths of this database without a job that no transaction has used since the last
-// recount began, and the depths of databases without a entry. The other set is empty afterwards.
+// recount began, and the depths of databases without an entry. The other set is empty afterwards.
 void free_unused(DatabaseDepths* database) {
   int other = 1 - database->current;
   for (int kind = 0; kind < kDepthKinds; kind++) {

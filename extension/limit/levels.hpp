@@ -51,8 +51,8 @@ struct Levels {
   bool only_swaps;   // the fair level is full: a better job may take the place of an open one
 };
 
-// Jobs with a place that their rows do not show yet. Whoever gives such places fills the struct in
-// (queue/places.cpp).
+// Jobs with a place that their rows do not show yet. The code that gives such places fills the
+// struct in (queue/places.cpp).
 struct UnshownPlaces {
   void* jobs;  // null: none
   // How many of the jobs are within the level.

@@ -117,7 +117,7 @@ DatabaseState* find_entry(SharedState* all, Oid database) {
   return nullptr;
 }
 
-// Searches again under the lock, because a entry that became free may precede the entry that
+// Searches again under the lock, because an entry that became free may precede the entry that
 // another backend takes.
 DatabaseState* take_free_entry(SharedState* all, Oid database) {
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
@@ -132,7 +132,7 @@ DatabaseState* take_free_entry(SharedState* all, Oid database) {
 bool is_ours(DatabaseState* entry) { return pg_atomic_read_u32(&entry->oid) == MyDatabaseId; }
 
 // Takes over the entry of a dropped database, which no session uses any more. Catalog lookups may
-// wait, so the lookups precede the lock, under which no other backend takes over a entry.
+// wait, so the lookups precede the lock, under which no other backend takes over an entry.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
     DatabaseState* entry = &all->database[i];

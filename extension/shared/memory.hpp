@@ -10,8 +10,8 @@
 //   backend that owns the entry. `NAME_lock` or `lock`: read and written under that spinlock
 //   (server/spinlock.hpp) or lightweight lock. `advisory KIND`: read and written under the advisory
 //   lock of that LockKind.
-// - A database entry belongs to the database of `oid`. A backend gives a entry to a database under
-//   the server's AddinShmemInitLock, after a reset of a entry that another database had.
+// - A database entry belongs to the database of `oid`. A backend gives an entry to a database under
+//   the server's AddinShmemInitLock, after a reset of an entry that another database had.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -123,7 +123,7 @@ DatabaseState* this_database();
 // The state of this database if this session has found the state before; safe in callbacks.
 DatabaseState* this_database_if_known();
 
-// The state of this database if any session has taken a entry for the database; takes no entry,
+// The state of this database if any session has taken an entry for the database; takes no entry,
 // safe in callbacks.
 DatabaseState* entry_if_taken();
 

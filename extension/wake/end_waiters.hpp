@@ -33,11 +33,11 @@ void forget_ends();
 // transaction gives the entry back.
 bool enter_end_waiting();
 
-// Waits from now on for the first of these ids. With more ids than a entry holds, every end of the
+// Waits from now on for the first of these ids. With more ids than an entry holds, every end of the
 // database wakes the session. True when the call changed the ids of the entry: the caller then
 // reads the jobs again.
 bool await_ends(const int64* job_ids, int count);
-// Gives the end-waiter entry back, if the session has a entry.
+// Gives the end-waiter entry back, if the session has an entry.
 void leave_end_waiting();
 
 }  // namespace pulse
