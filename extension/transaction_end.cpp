@@ -37,9 +37,9 @@ void on_commit() {
   forget_session_state();
   forget_async_writes();
   forget_numbers();
-  // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
-  // transaction.
-  lower_marks_to(made_ready());
+  // Low-water marks are lowered before workers are woken, so that a woken claim finds the jobs of
+  // this transaction.
+  lower_low_water_marks_to(made_ready());
   lower_fronts_to(made_parked());
   publish_credit();
   note_ends_of_parents();
@@ -58,8 +58,8 @@ void on_abort() {
   abort_session_state(TopSubTransactionId);
   forget_async_writes();
   forget_numbers();
-  // Later claims check again the entries that this transaction moved marks over.
-  lower_marks_to(gone_past());
+  // Later claims check again the entries that this transaction moved low-water marks over.
+  lower_low_water_marks_to(gone_past());
   wake_for_abort();
   forget_ends();
   forget_noted();
@@ -89,7 +89,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   forget_noted_since(undone);
   forget_noted_depths_since(undone);
   forget_credit();
-  lower_marks_to(gone_past());
+  lower_low_water_marks_to(gone_past());
   wake_for_undone_savepoint(undone);
   leave_waiting();
 }

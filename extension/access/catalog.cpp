@@ -27,7 +27,7 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::job_running_key_idx, "job_running_key_idx"},
     {&Catalog::job_start_by_idx, "job_start_by_idx", false},
     {&Catalog::job_waits_idx, "job_waits_idx", false},
-    {&Catalog::job_turn_idx, "job_turn_idx", false},
+    {&Catalog::job_successor_idx, "job_successor_idx", false},
     {&Catalog::job_undecided_idx, "job_undecided_idx", false},
     {&Catalog::claim_batch, "claim_batch", false},
     {&Catalog::claim_batch_idx, "claim_batch_idx", false},

@@ -22,7 +22,7 @@ struct Catalog {
   Oid job_running_key_idx;
   Oid job_start_by_idx;
   Oid job_waits_idx;
-  Oid job_turn_idx;
+  Oid job_successor_idx;
   Oid job_undecided_idx;
   bool has_index_lanes;  // since 0.2.0, as are pulse_internal, claim_batch and its index
   Oid claim_batch;

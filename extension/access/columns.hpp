@@ -46,7 +46,7 @@ enum JobColumn : AttrNumber {
   kJobScheduledFor,
   kJobStartBy,
   kJobStartsWhen,
-  kJobQueueTurn,
+  kJobSuccession,
   kJobKeepsResult,
   kJobParents,
   kJobTraceparent,

@@ -1,4 +1,4 @@
-// NOT NULL in rows that are written without the executor, which would look. A row with NULL where
+// NOT NULL in rows that are written without the executor, which would check. A row with NULL where
 // the catalog says that there is none ends the server: compiled code reads a value there.
 #pragma once
 

@@ -105,7 +105,7 @@ void handle_end(ServedDatabase* entry, MaintainerEnd end, int64 now) {
   entry->failures++;
 }
 
-// Returns why no maintainer can start; kNone: a maintainer can start. Looks the database up each
+// Returns why no maintainer can start; kNone: a maintainer can start. Searches the database each
 // time, because a session may have dropped the database and created the database again. The
 // function scans pg_database, because a process without a database may lack the relcache entries
 // for an index scan.
@@ -186,7 +186,7 @@ int64 start_time(const ServedDatabase* entry, int64 now) {
 }
 
 // Notes that the maintainer runs well, or how the maintainer ended.
-void look_at_maintainer(ServedDatabase* entry, int64 now) {
+void check_maintainer(ServedDatabase* entry, int64 now) {
   pid_t pid;
   BgwHandleStatus status = GetBackgroundWorkerPid(entry->maintainer, &pid);
   auto end = static_cast<MaintainerEnd>(pg_atomic_read_u32(&entry->database->maintainer.end));
@@ -208,7 +208,7 @@ int64 serve_databases() {
   int64 next = now + kMaxIdleUs;
   int at_work = 0;
   for (int i = 0; i < database_count; i++) {
-    if (databases[i].maintainer) look_at_maintainer(&databases[i], now);
+    if (databases[i].maintainer) check_maintainer(&databases[i], now);
     if (databases[i].maintainer) at_work++;
   }
   for (int i = 0; i < database_count; i++) {

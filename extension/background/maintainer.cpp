@@ -283,7 +283,7 @@ void maintain_database(Maintainer* maintainer) {
     int64 idle_us =
         Max(Min(next_interval_in_us(maintainer), sweep_due_in_us(maintainer->database)), 0);
     bool must_sweep = idle_us == 0 || maintainer->sweep_on;
-    bool must_promote = maintainer->promotions > 0 && marks_remain();
+    bool must_promote = maintainer->promotions > 0 && promotion_marks_remain();
     bool is_idle = !must_sweep && !must_promote && !maintainer->prune_on;
     end_if_time_is_up(maintainer, is_idle ? idle_us : 0);
     if (must_sweep) {

@@ -37,7 +37,7 @@ constexpr int kMaxJobs = 10000;
 // Each promoted queue keeps an advisory lock until the transaction ends, and a session may hold 64
 // by default (max_locks_per_transaction).
 constexpr int kMaxPromotions = kMaxPlaced;
-constexpr int kMinMarks = 32;
+constexpr int kMinPromotionMarks = 32;
 
 // --- which jobs the worker may get ------------------------------------------------------------
 
@@ -138,7 +138,7 @@ void open_placed(Claim* claim) {
     if (!open_job(&claim->table, job.tid))
       lose_place(job);
     else if (job.was_met)
-      return_mark(job.bucket);
+      return_promotion_mark(job.bucket);
   }
 }
 
@@ -203,14 +203,15 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 
 // Promotes queues for no more jobs than this claim can take; the next claim promotes the rest.
 Promotion promote_for(Claim* claim) {
-  Promotion look = {};
-  if (is_first_look_due()) look = continue_first_look();
-  mark_fallen_due();
-  int room = Min(claim->max_jobs, kMaxPromotions);
+  Promotion found = {};
+  if (is_first_check_due()) found = continue_first_check();
+  mark_queues_fallen_due();
+  int places = Min(claim->max_jobs, kMaxPromotions);
   claim->placed.claim = claim;
   claim->placed.may_claim = may_place;
-  Promotion left = promote_marked(room, Max(room, kMinMarks), &claim->levels, &claim->placed);
-  return {left.more || look.more, left.busy || look.busy};
+  Promotion left =
+      promote_marked(places, Max(places, kMinPromotionMarks), &claim->levels, &claim->placed);
+  return {left.more || found.more, left.busy || found.busy};
 }
 
 // Publishes the notes of prepared transactions that have ended since. Runs before the promotions
@@ -218,7 +219,7 @@ Promotion promote_for(Claim* claim) {
 void publish_prepared() {
   PreparedNotes notes;
   while (DatabaseState* database = take_notes_of_ended(&notes) ? this_database() : nullptr) {
-    lower_marks_to(notes.ready);
+    lower_low_water_marks_to(notes.ready);
     lower_fronts_to(notes.parked);
     publish_notes(database, notes);
   }
@@ -226,12 +227,12 @@ void publish_prepared() {
 
 // Runs before the snapshot: a job that lowers a low-water mark later may be invisible to this
 // claim.
-void remember_marks(Claim* claim) {
+void remember_low_water(Claim* claim) {
   DatabaseState* database = this_database();
-  claim->marks = database ? mark_bucket(entry_number(database), 0) : nullptr;
-  for (int bit = 0; claim->marks && bit < kTaskBits; bit++)
+  claim->low_water = database ? low_water_bucket(entry_number(database), 0) : nullptr;
+  for (int bit = 0; claim->low_water && bit < kTaskBits; bit++)
     if ((claim->worker.task_bits >> bit) & 1)
-      claim->mark_generation[bit] = mark_generation(claim->marks + bit);
+      claim->low_water_generation[bit] = low_water_generation(claim->low_water + bit);
 }
 
 // A hash of the claim's terms: the tasks of the claim and its forbidden flags.
@@ -263,7 +264,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
     index_running_now_and_then(claim->worker.worker_id);
     claim->in_place_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
   }
-  remember_marks(claim);
+  remember_low_water(claim);
   open_job_table(&claim->table);
   claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
   hand_out(claim);

@@ -42,8 +42,8 @@ struct Claim {
   TransactionId blocking_xid;  // the last transaction found to have locked a row
   TransactionId checked_xid;   // the last transaction whose claims in progress were read
   ClaimInProgress claim_in_progress;
-  MarkBucket* marks;  // one per task bit; NULL: no low-water marks
-  uint64 mark_generation[kTaskBits];
+  LowWaterBucket* low_water;  // one per task bit; NULL: no low-water marks
+  uint64 low_water_generation[kTaskBits];
   bool stays_in_place;  // plain jobs are claimed in place (in_place_claim.hpp)
   int64* in_place_ids;  // the jobs claimed in place
   int in_place_count;

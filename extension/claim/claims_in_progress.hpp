@@ -37,7 +37,7 @@ void publish_claim(int bit, TimestampTz from);
 ClaimInProgress claim_of_transaction(TransactionId xid);
 
 // Withdraws the claims of a transaction that is prepared, because its end lowers no low-water
-// marks. Never raises.
+// low-water marks. Never raises.
 void withdraw_claims();
 
 }  // namespace pulse

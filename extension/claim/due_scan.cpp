@@ -18,7 +18,8 @@ int16 last_priority(const DueScan* scan) {
   return ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX;
 }
 
-// --- marks --------------------------------------------------------------------------------------
+// --- low-water marks
+// -------------------------------------------------------------------------------
 
 // Column 1, 2 or 3 after the prefix of the current index entry: priority, run_at, id.
 Datum entry_column(const DueScan* scan, int column) {
@@ -33,20 +34,20 @@ OrderKey entry_key(const DueScan* scan) {
 
 void close_range(DueScan* scan) {
   scan->is_range_open = false;
-  scan->range =
-      advance_mark(scan->marks, static_cast<int16>(scan->walk.priority), scan->walk.begin);
+  scan->range = advance_low_water_mark(scan->low_water, static_cast<int16>(scan->walk.priority),
+                                       scan->walk.begin);
 }
 
 void end_walk(DueScan* scan) {
   Walk* walk = &scan->walk;
   if (scan->is_range_open) {
     close_range(scan);
-  } else if (walk->priority != kNoPriority && scan->marks.bucket) {
+  } else if (walk->priority != kNoPriority && scan->low_water.bucket) {
     bool has_passed = walk->begin.run_at != walk->start.run_at || walk->begin.id != walk->start.id;
-    if (has_passed) note_passed(scan->marks.bit, walk->start.run_at);
+    if (has_passed) note_passed(scan->low_water.bit, walk->start.run_at);
     if (has_passed || walk->expires == 0)
-      raise_mark(scan->marks, static_cast<int16>(walk->priority), walk->begin, walk->expires,
-                 walk->started);
+      raise_low_water_mark(scan->low_water, static_cast<int16>(walk->priority), walk->begin,
+                           walk->expires, walk->started);
   }
   walk->priority = kNoPriority;
 }
@@ -59,29 +60,29 @@ void jump(DueScan* scan, int16 priority, OrderKey key) {
 // False in a transaction that made jobs ready: these jobs may lie below the low-water mark,
 // invisible to other claims.
 bool has_common_view(const DueScan* scan) {
-  return scan->marks.bucket && scan->marks.own_run_at == PG_INT64_MAX;
+  return scan->low_water.bucket && scan->low_water.own_run_at == PG_INT64_MAX;
 }
 
-void walk_from(DueScan* scan, int16 priority, const FoundMark& mark) {
+void walk_from(DueScan* scan, int16 priority, const FoundLowWater& found) {
   scan->walk = {
-      priority, mark.key, mark.key, false, mark.expires, wall_now(), has_common_view(scan)};
-  jump(scan, priority, mark.key);
+      priority, found.key, found.key, false, found.expires, wall_now(), has_common_view(scan)};
+  jump(scan, priority, found.key);
 }
 
-void begin_check(DueScan* scan, int16 priority, const FoundMark& mark) {
-  scan->check_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
+void begin_check(DueScan* scan, int16 priority, const FoundLowWater& found) {
+  scan->check_pages = found.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
   scan->checked = priority;
-  scan->left_to_check = Max(kMaxChecked / scan->marks.sharers, 1);
+  scan->left_to_check = Max(kMaxChecked / scan->low_water.sharers, 1);
   scan->has_checked = false;
-  scan->check_end = mark.key;
+  scan->check_end = found.key;
 }
 
 // A low-water mark costs each claim an index descent. A priority without entries and without pages
-// of dead entries needs no mark.
+// of dead entries needs no low-water mark.
 void forget_if_empty(DueScan* scan) {
   bool is_empty = scan->left_to_check > 0 && !scan->has_checked && scan->check_pages >= 0;
   if (is_empty && pages_read() - scan->check_pages <= kFewPages)
-    forget_mark(scan->marks, static_cast<int16>(scan->checked));
+    forget_low_water_mark(scan->low_water, static_cast<int16>(scan->checked));
   scan->left_to_check = 0;
 }
 
@@ -92,16 +93,16 @@ bool enter_priority(DueScan* scan, int16 priority) {
   scan->walk = {priority, first, first, false, 0, wall_now(), false};
   if (scan->checked == priority) return false;
   forget_if_empty(scan);
-  FoundMark mark = find_mark(scan->marks, priority);
-  scan->walk.can_reserve = has_common_view(scan) && !mark.is_to_check;
-  if (!precedes(first, mark.key)) return false;
-  if (mark.is_to_check) {
-    begin_check(scan, priority, mark);
-    if (!precedes(first, mark.checked)) return false;
-    jump(scan, priority, mark.checked);
+  FoundLowWater found = find_low_water_mark(scan->low_water, priority);
+  scan->walk.can_reserve = has_common_view(scan) && !found.is_to_check;
+  if (!precedes(first, found.key)) return false;
+  if (found.is_to_check) {
+    begin_check(scan, priority, found);
+    if (!precedes(first, found.checked)) return false;
+    jump(scan, priority, found.checked);
     return true;
   }
-  walk_from(scan, priority, mark);
+  walk_from(scan, priority, found);
   return true;
 }
 
@@ -112,18 +113,18 @@ bool enter_next_known(DueScan* scan) {
   forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
-  FoundMark mark = find_mark(scan->marks, priority);
-  if (mark.is_to_check) begin_check(scan, priority, mark);
+  FoundLowWater found = find_low_water_mark(scan->low_water, priority);
+  if (found.is_to_check) begin_check(scan, priority, found);
   // The first entry found enters the priority.
-  if (mark.is_to_check || mark.expires == 0)
-    jump(scan, priority, mark.checked);
+  if (found.is_to_check || found.expires == 0)
+    jump(scan, priority, found.checked);
   else
-    walk_from(scan, priority, mark);
+    walk_from(scan, priority, found);
   return true;
 }
 
 // Ends the check below the low-water mark after its entries are used up; the scan continues at the
-// mark.
+// low-water mark.
 bool end_check(DueScan* scan) {
   if (scan->left_to_check == 0) return false;
   OrderKey at = entry_key(scan);
@@ -139,7 +140,7 @@ bool end_check(DueScan* scan) {
   if (is_left)
     end_walk(scan);
   else
-    expires = record_checked(scan->marks, priority, at, scan->walk.started);
+    expires = record_checked(scan->low_water, priority, at, scan->walk.started);
   walk_from(scan, priority, {false, scan->check_end, scan->check_end, expires});
   // The next claim begins at the job left below the low-water mark.
   scan->walk.is_left = is_left;
@@ -159,7 +160,7 @@ bool skip_priority(DueScan* scan, int16 priority) {
 
 // The current entry belongs to no ready job.
 void pass_entry(DueScan* scan) {
-  if (scan->walk.is_left || !scan->marks.bucket) return;
+  if (scan->walk.is_left || !scan->low_water.bucket) return;
   OrderKey key = entry_key(scan);
   scan->walk.begin = {key.run_at, key.id + 1};
 }
@@ -172,7 +173,7 @@ bool next_visible_row(DueScan* scan) {
       if (!enter_next_known(scan)) return false;
       continue;
     }
-    if (scan->marks.bucket) {
+    if (scan->low_water.bucket) {
       auto priority = DatumGetInt16(entry_column(scan, 1));
       if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
       if (end_check(scan)) continue;
@@ -219,11 +220,11 @@ bool find_due_row(DueScan* scan) {
 
 bool first_due(DueScan* scan) {
   begin_ordered_scan(scan);
-  scan->scan->xs_want_itup = scan->marks.bucket != nullptr;
+  scan->scan->xs_want_itup = scan->low_water.bucket != nullptr;
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
-  scan->known_count = marked_priorities(scan->marks, scan->known);
-  scan->marks.sharers *= Max(scan->known_count, 1);
+  scan->known_count = low_water_priorities(scan->low_water, scan->known);
+  scan->low_water.sharers *= Max(scan->known_count, 1);
   if (scan->known_count > 0 && scan->known[0] == PG_INT16_MIN) {
     enter_next_known(scan);
   } else {
@@ -237,7 +238,7 @@ bool next_due(DueScan* scan) {
   [[maybe_unused]] const ScanKeyData* last = &scan->keys[scan->prefix];
   Assert(!(last->sk_flags & SK_ROW_HEADER) ||
          DatumGetPointer(last->sk_argument) == reinterpret_cast<char*>(scan->key_parts));
-  if (scan->left_to_check > 0) note_passed(scan->marks.bit, scan->run_at);
+  if (scan->left_to_check > 0) note_passed(scan->low_water.bit, scan->run_at);
   // The key comes from the row, so pass_entry() need not read the entry.
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id + 1};
   return find_due_row(scan);
@@ -246,9 +247,9 @@ bool next_due(DueScan* scan) {
 bool catch_up(DueScan* scan, bool* due) {
   // Requires a walk that has seen every entry since the low-water mark where the walk began.
   if (!scan->walk.can_reserve) return false;
-  FoundMark mark = current_mark(scan->marks, scan->priority);
-  if (!precedes({scan->run_at, scan->id}, mark.key)) return false;
-  walk_from(scan, scan->priority, mark);
+  FoundLowWater found = current_low_water_mark(scan->low_water, scan->priority);
+  if (!precedes({scan->run_at, scan->id}, found.key)) return false;
+  walk_from(scan, scan->priority, found);
   *due = find_due_row(scan);
   return true;
 }

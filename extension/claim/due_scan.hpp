@@ -1,6 +1,6 @@
 // Claiming: the scan over the due rows of one task in order. The scan begins each priority at the
-// priority's low-water mark, and raises the mark over the entries that the scan has passed. The
-// scan can also reserve a range of rows for the claim.
+// priority's low-water mark, and raises the low-water mark over the entries that the scan has
+// passed. The scan can also reserve a range of rows for the claim.
 #pragma once
 
 #include "access/ordered_scan.hpp"
@@ -24,13 +24,13 @@ constexpr int kNoPriority = PG_INT32_MAX;
 
 struct DueScan : OrderedScan {
   // Low-water marks of the task, set by the caller; without a bucket there are none.
-  MarkView marks;
+  LowWaterView low_water;
 
   Walk walk;
   // Priorities with a known low-water mark. The scan ends before each of these priorities, and
-  // restarts at the priority's mark. So the scan never searches for a priority's first entry behind
-  // pages of dead entries.
-  int16 known[kMarksPerBit];
+  // restarts at the priority's low-water mark. So the scan never searches for a priority's first
+  // entry behind pages of dead entries.
+  int16 known[kLowWaterMarksPerBit];
   int known_count;
   int next_known;
   int checked;         // priority whose expired low-water mark this scan checks below

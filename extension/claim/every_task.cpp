@@ -9,7 +9,7 @@ namespace pulse {
 namespace {
 
 // Maximum number of names, and of priorities without a due job, that one claim reads.
-constexpr int kMaxLooks = 1000;
+constexpr int kMaxNames = 1000;
 // Entries of a name that a claim passes before it seeks the next name.
 constexpr int kMaxSteps = 16;
 
@@ -90,10 +90,10 @@ bool find_maybe_due(NameScan* names, const TaskCursor* cursor, const text* name)
   while (is_at(names, name)) {
     names->left--;
     JobOrder order = entry_order(names);
-    FoundMark mark = find_mark(cursor->scan.marks, order.priority, false);
-    if (!mark.is_to_check && precedes({order.run_at, order.id}, mark.key)) {
+    FoundLowWater found = find_low_water_mark(cursor->scan.low_water, order.priority, false);
+    if (!found.is_to_check && precedes({order.run_at, order.id}, found.key)) {
       int16 priority = order.priority;
-      seek(names, BTGreaterEqualStrategyNumber, name, {priority, mark.key.run_at, mark.key.id});
+      seek(names, BTGreaterEqualStrategyNumber, name, {priority, found.key.run_at, found.key.id});
       if (!is_at(names, name)) return false;
       order = entry_order(names);
       if (order.priority != priority) continue;
@@ -107,7 +107,7 @@ bool find_maybe_due(NameScan* names, const TaskCursor* cursor, const text* name)
 }
 
 // Reads the name of the current entry, and moves to the next name.
-text* look_at_name(NameScan* names) {
+text* check_task_name(NameScan* names) {
   text* name = DatumGetTextPCopy(column_of_entry(names, 1));
   TaskCursor cursor;
   init_cursor(names->claim, &cursor, PointerGetDatum(name));
@@ -149,7 +149,7 @@ void add_every_task(Claim* claim) {
   if (!claim->continues_round || current.job != catalog()->job) begin_round();
   NameScan names = {};
   names.claim = claim;
-  names.left = kMaxLooks;
+  names.left = kMaxNames;
   names.scan = begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   names.scan->xs_want_itup = true;
   // Dead entries also name their task. A scan that skips entries marked dead would read all pages
@@ -165,7 +165,7 @@ void add_every_task(Claim* claim) {
       claim->leaves_names = true;
       break;
     }
-    last = look_at_name(&names);
+    last = check_task_name(&names);
   }
   if (last != current.last) set_name(&current.last, last);
   if (!claim->leaves_names) set_name(&current.last, nullptr);

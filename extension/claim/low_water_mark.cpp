@@ -16,10 +16,10 @@ constexpr OrderKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
 constexpr int64 kMinExpiryUs = 1000000;
 constexpr int64 kMaxExpiryUs = 60000000;
 
-MarkBucket* buckets = nullptr;
+LowWaterBucket* buckets = nullptr;
 
 // The low-water mark of this task and priority, if there is one. Requires the lock of the bucket.
-LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
+LowWaterMark* mark_in_bucket(const LowWaterView& view, int16 priority) {
   Assert(holds_spin(&view.bucket->lock));
   LowWaterMark* end = view.bucket->mark + view.bucket->used;
   for (LowWaterMark* mark = view.bucket->mark; mark < end; mark++)
@@ -29,11 +29,11 @@ LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
 
 // A new low-water mark for this task and priority, in place of the mark that expires first if all
 // marks are used. Requires the lock of the bucket.
-LowWaterMark* new_mark(const MarkView& view, int16 priority) {
-  MarkBucket* bucket = view.bucket;
+LowWaterMark* new_mark(const LowWaterView& view, int16 priority) {
+  LowWaterBucket* bucket = view.bucket;
   Assert(holds_spin(&bucket->lock));
   LowWaterMark* entry = bucket->mark;
-  if (bucket->used < kMarksPerBit)
+  if (bucket->used < kLowWaterMarksPerBit)
     entry += bucket->used++;
   else
     for (LowWaterMark& mark : bucket->mark)
@@ -42,14 +42,14 @@ LowWaterMark* new_mark(const MarkView& view, int16 priority) {
   return entry;
 }
 
-FoundMark found_from(const LowWaterMark* mark) {
+FoundLowWater found_from(const LowWaterMark* mark) {
   if (!mark) return {false, kFront, kFront, 0};
   return {false, mark->key, mark->checked, mark->expires};
 }
 
 // Notes a lowering: a claim whose snapshot is older raises the low-water mark no further than this
 // key. Requires the lock of the bucket.
-void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
+void remember_lowering(LowWaterBucket* bucket, TimestampTz run_at) {
   Assert(holds_spin(&bucket->lock));
   bucket->recent[bucket->generation % kRecentKeys] = run_at;
   bucket->generation++;
@@ -57,7 +57,7 @@ void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
 
 // Limits the key to the lowerings since known_generation. False when more lowerings happened than
 // the bucket keeps. Requires the lock of the bucket.
-bool limit_to_recent(const MarkBucket* bucket, uint64 known_generation, OrderKey* key) {
+bool limit_to_recent(const LowWaterBucket* bucket, uint64 known_generation, OrderKey* key) {
   Assert(holds_spin(&bucket->lock));
   if (bucket->generation - known_generation > kRecentKeys) return false;
   for (uint64 i = known_generation; i != bucket->generation; i++) {
@@ -72,7 +72,7 @@ int compare_priorities(const void* a, const void* b) {
 }
 
 // When a low-water mark expires after a check that began at `began`.
-TimestampTz expiry_after(const MarkView& view, TimestampTz now, TimestampTz began) {
+TimestampTz expiry_after(const LowWaterView& view, TimestampTz now, TimestampTz began) {
   int64 pause_us = Max((now - began) * kCheckShare, kMinPauseUs);
   return now + Min(pause_us * view.sharers, kMaxExpiryUs);
 }
@@ -84,45 +84,45 @@ bool precedes(OrderKey a, OrderKey b) {
 }
 
 Size low_water_marks_size(int databases) {
-  return mul_size(mul_size(databases, kTaskBits), sizeof(MarkBucket));
+  return mul_size(mul_size(databases, kTaskBits), sizeof(LowWaterBucket));
 }
 
 void create_low_water_marks(int databases) {
-  buckets = static_cast<MarkBucket*>(shared_area(
+  buckets = static_cast<LowWaterBucket*>(shared_area(
       "pg_pulse low-water marks", low_water_marks_size(databases), [](void* area, Size size) {
         memset(area, 0, size);
-        auto* all = static_cast<MarkBucket*>(area);
-        for (Size i = 0; i < size / sizeof(MarkBucket); i++) SpinLockInit(&all[i].lock);
+        auto* all = static_cast<LowWaterBucket*>(area);
+        for (Size i = 0; i < size / sizeof(LowWaterBucket); i++) SpinLockInit(&all[i].lock);
       }));
 }
 
 void reset_low_water_marks(int database) {
   for (int bit = 0; buckets && bit < kTaskBits; bit++) {
-    MarkBucket* bucket = mark_bucket(database, bit);
+    LowWaterBucket* bucket = low_water_bucket(database, bit);
     lock_spin(&bucket->lock);
     bucket->used = 0;
     unlock_spin(&bucket->lock);
   }
 }
 
-MarkBucket* mark_bucket(int database, int bit) {
+LowWaterBucket* low_water_bucket(int database, int bit) {
   return buckets ? &buckets[database * kTaskBits + bit] : nullptr;
 }
 
-uint64 mark_generation(MarkBucket* bucket) {
+uint64 low_water_generation(LowWaterBucket* bucket) {
   lock_spin(&bucket->lock);
   uint64 generation = bucket->generation;
   unlock_spin(&bucket->lock);
   return generation;
 }
 
-uint64 mark_task(const text* identifier) {
+uint64 hash_of_task(const text* identifier) {
   // Includes the table's oid, so that a new installation in this database ignores the old low-water
   // marks.
   return fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
 }
 
-int marked_priorities(const MarkView& view, int16* priorities) {
+int low_water_priorities(const LowWaterView& view, int16* priorities) {
   if (!view.bucket) return 0;
   int count = 0;
   lock_spin(&view.bucket->lock);
@@ -133,8 +133,8 @@ int marked_priorities(const MarkView& view, int16* priorities) {
   return count;
 }
 
-FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
-  FoundMark found = found_from(nullptr);
+FoundLowWater find_low_water_mark(const LowWaterView& view, int16 priority, bool checks) {
+  FoundLowWater found = found_from(nullptr);
   if (!view.bucket) return found;
   TimestampTz now = wall_now();
   lock_spin(&view.bucket->lock);
@@ -155,14 +155,14 @@ FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
   return found;
 }
 
-FoundMark current_mark(const MarkView& view, int16 priority) {
+FoundLowWater current_low_water_mark(const LowWaterView& view, int16 priority) {
   lock_spin(&view.bucket->lock);
-  FoundMark found = found_from(mark_in_bucket(view, priority));
+  FoundLowWater found = found_from(mark_in_bucket(view, priority));
   unlock_spin(&view.bucket->lock);
   return found;
 }
 
-Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
+Reservation advance_low_water_mark(const LowWaterView& view, int16 priority, OrderKey to) {
   TimestampTz now = wall_now();
   lock_spin(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
@@ -178,7 +178,7 @@ Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
   return {is_done, from};
 }
 
-void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
+void return_to_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key) {
   lock_spin(&view.bucket->lock);
   remember_lowering(view.bucket, key.run_at);
   LowWaterMark* mark = mark_in_bucket(view, priority);
@@ -186,7 +186,7 @@ void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
   unlock_spin(&view.bucket->lock);
 }
 
-TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
+TimestampTz record_checked(const LowWaterView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started) {
   TimestampTz now = wall_now();
   TimestampTz expires = expiry_after(view, now, check_started);
@@ -200,15 +200,15 @@ TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checke
   return expires;
 }
 
-void forget_mark(const MarkView& view, int16 priority) {
+void forget_low_water_mark(const LowWaterView& view, int16 priority) {
   lock_spin(&view.bucket->lock);
   if (LowWaterMark* mark = mark_in_bucket(view, priority))
     *mark = view.bucket->mark[--view.bucket->used];
   unlock_spin(&view.bucket->lock);
 }
 
-void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz expires,
-                TimestampTz walk_started) {
+void raise_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key,
+                          TimestampTz expires, TimestampTz walk_started) {
   if (!view.bucket) return;
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
@@ -229,7 +229,7 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
 
 namespace {
 
-void lower_marks_of(MarkBucket* bucket, TimestampTz run_at) {
+void lower_low_water_marks_of(LowWaterBucket* bucket, TimestampTz run_at) {
   lock_spin(&bucket->lock);
   remember_lowering(bucket, run_at);
   for (int i = 0; i < bucket->used; i++)
@@ -239,12 +239,12 @@ void lower_marks_of(MarkBucket* bucket, TimestampTz run_at) {
 
 }  // namespace
 
-void lower_marks_to(const EarliestRunAt& earliest) {
+void lower_low_water_marks_to(const EarliestRunAt& earliest) {
   DatabaseState* database = this_database_if_known();
   if (!buckets || !database) return;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((earliest.bits >> bit) & 1)
-      lower_marks_of(mark_bucket(entry_number(database), bit), earliest.at[bit]);
+      lower_low_water_marks_of(low_water_bucket(entry_number(database), bit), earliest.at[bit]);
 }
 
 }  // namespace pulse

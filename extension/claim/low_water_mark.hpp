@@ -3,7 +3,7 @@
 // claims: thousands after a busy second, millions while an old snapshot holds back vacuum.
 //
 // Invariants:
-// - The lock of a bucket (MarkBucket::lock) guards all fields of the bucket.
+// - The lock of a bucket (LowWaterBucket::lock) guards all fields of the bucket.
 // - No ready job of a task and priority lies below the low-water mark. A claim raises the mark over
 //   the entries that the claim has passed. A transaction that makes a job ready below a mark lowers
 //   the mark, after the commit is visible.
@@ -28,7 +28,7 @@
 namespace pulse {
 
 // Low-water marks of a task bit. A claim scans a further task or priority from the front.
-constexpr int kMarksPerBit = 32;
+constexpr int kLowWaterMarksPerBit = 32;
 constexpr int kRecentKeys = 64;
 
 struct OrderKey {
@@ -38,7 +38,7 @@ struct OrderKey {
 
 bool precedes(OrderKey a, OrderKey b);
 
-// Guard: MarkBucket::lock.
+// Guard: LowWaterBucket::lock.
 struct LowWaterMark {
   uint64 task;
   OrderKey key;
@@ -50,17 +50,17 @@ struct LowWaterMark {
 };
 
 // The low-water marks of all tasks that share a task bit. Guard of the other fields: `lock`.
-struct MarkBucket {
+struct LowWaterBucket {
   slock_t lock;
   uint64 generation;                // number of lowerings
   TimestampTz recent[kRecentKeys];  // run_at of the last lowerings, at generation % kRecentKeys
   int used;                         // number of marks
-  LowWaterMark mark[kMarksPerBit];
+  LowWaterMark mark[kLowWaterMarksPerBit];
 };
 
 // The low-water marks of one task, as one claim uses them.
-struct MarkView {
-  MarkBucket* bucket;  // NULL: this server keeps no marks
+struct LowWaterView {
+  LowWaterBucket* bucket;  // NULL: this server keeps no marks
   int bit;
   uint64 task;
   uint64 generation;       // of the bucket, read before the claim's snapshot
@@ -78,25 +78,25 @@ void reset_low_water_marks(int database);
 
 // The bucket of a task bit, for the database in this database entry; NULL when this server keeps no
 // marks.
-MarkBucket* mark_bucket(int database, int bit);
+LowWaterBucket* low_water_bucket(int database, int bit);
 
 // Lowers the low-water marks of this database, each to the earliest run_at of the mark's task bit.
 // Never raises an error.
-void lower_marks_to(const EarliestRunAt& earliest);
+void lower_low_water_marks_to(const EarliestRunAt& earliest);
 
 // The bucket's generation. Call this function before the claim takes its snapshot.
-uint64 mark_generation(MarkBucket* bucket);
+uint64 low_water_generation(LowWaterBucket* bucket);
 
 // A hash that identifies the task in this job table.
-uint64 mark_task(const text* identifier);
+uint64 hash_of_task(const text* identifier);
 
-// Stores the priorities with a low-water mark, in ascending order, at most kMarksPerBit; returns
-// the number of priorities.
-int marked_priorities(const MarkView& view, int16* priorities);
+// Stores the priorities with a low-water mark, in ascending order, at most kLowWaterMarksPerBit;
+// returns the number of priorities.
+int low_water_priorities(const LowWaterView& view, int16* priorities);
 
 // A low-water mark as a claim finds the mark. Without a mark, both keys precede every job and
 // `expires` is 0.
-struct FoundMark {
+struct FoundLowWater {
   bool is_to_check;  // the mark has expired: this claim checks below the mark, from `checked` on
   OrderKey key;
   OrderKey checked;
@@ -105,12 +105,12 @@ struct FoundMark {
 
 // The low-water mark at which a claim begins. If the mark has expired and `checks` is true, this
 // claim must check below the mark.
-FoundMark find_mark(const MarkView& view, int16 priority, bool checks = true);
+FoundLowWater find_low_water_mark(const LowWaterView& view, int16 priority, bool checks = true);
 
 // The low-water mark as stored; begins no check.
-FoundMark current_mark(const MarkView& view, int16 priority);
+FoundLowWater current_low_water_mark(const LowWaterView& view, int16 priority);
 
-// The outcome of advance_mark().
+// The outcome of advance_low_water_mark().
 struct Reservation {
   bool is_done;   // false: a job before the end became ready since the snapshot, the mark stays
   OrderKey from;  // other claims have reserved the jobs before this key
@@ -118,23 +118,23 @@ struct Reservation {
 
 // Moves the low-water mark to `to`, and so reserves the jobs from `from` to `to` for this claim.
 // Call this function after note_passed(), so that an abort lowers the mark again.
-Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to);
+Reservation advance_low_water_mark(const LowWaterView& view, int16 priority, OrderKey to);
 
 // Lowers the low-water mark to a job that the claim leaves to other claims.
-void return_to_mark(const MarkView& view, int16 priority, OrderKey key);
+void return_to_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key);
 
 // Records that no job is ready below `checked`, according to a check that began at check_started. A
 // later check continues at `checked`. Returns when the mark expires.
-TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
+TimestampTz record_checked(const LowWaterView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started);
 
 // Removes the low-water mark of a priority without entries: a claim notices the missing entries
 // without a mark.
-void forget_mark(const MarkView& view, int16 priority);
+void forget_low_water_mark(const LowWaterView& view, int16 priority);
 
 // Raises the low-water mark: no job of this priority is ready below the key. `expires` belongs to
 // the mark where the walk began; 0 if the walk began at the front.
-void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz expires,
-                TimestampTz walk_started);
+void raise_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key,
+                          TimestampTz expires, TimestampTz walk_started);
 
 }  // namespace pulse

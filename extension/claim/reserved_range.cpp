@@ -56,7 +56,7 @@ void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows, const Reserva
     // The transaction that holds the row need not wake any waiter at its end.
     claim->is_job_held = true;
     if (!range.is_done) continue;
-    return_to_mark(cursor->scan.marks, rows.priority, rows.key[i]);
+    return_to_low_water_mark(cursor->scan.low_water, rows.priority, rows.key[i]);
     // Other claims skipped the row because of this claim.
     note_more(cursor->bit);
   }
@@ -111,7 +111,7 @@ bool skip_claimed(Claim* claim, TaskCursor* cursor) {
 
 void publish_walk(TaskCursor* cursor) {
   const DueScan& scan = cursor->scan;
-  if (!scan.marks.bucket) return;
+  if (!scan.low_water.bucket) return;
   note_passed(cursor->bit, scan.walk.start.run_at);
   publish_claim(cursor->bit, scan.walk.start.run_at);
 }

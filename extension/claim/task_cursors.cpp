@@ -16,7 +16,7 @@ constexpr int kMaxSkipped = 16;
 // all open scans.
 void open_cursor(Claim* claim, TaskCursor* cursor) {
   cursor->is_open = true;
-  cursor->scan.marks.sharers = Max(claim->worker.task_count, list_length(claim->cursors));
+  cursor->scan.low_water.sharers = Max(claim->worker.task_count, list_length(claim->cursors));
   cursor->due = first_due(&cursor->scan);
   if (!cursor->due) close_cursor(claim, cursor);
 }
@@ -48,12 +48,12 @@ void init_cursor(Claim* claim, TaskCursor* cursor, Datum identifier) {
   cursor->scan.snapshot = claim->table.snapshot;
   cursor->scan.now = claim->stamp.now;
   cursor->scan.state = catalog()->state_ready;
-  cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr,
-                        cursor->bit,
-                        mark_task(name),
-                        claim->mark_generation[cursor->bit],
-                        own_ready_from(cursor->bit),
-                        1};
+  cursor->scan.low_water = {claim->low_water ? claim->low_water + cursor->bit : nullptr,
+                            cursor->bit,
+                            hash_of_task(name),
+                            claim->low_water_generation[cursor->bit],
+                            own_ready_from(cursor->bit),
+                            1};
   fix_text(&cursor->scan, identifier);
 }
 

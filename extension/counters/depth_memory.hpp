@@ -29,7 +29,7 @@ struct DatabaseDepths {
   uint64 begun_drift;             // when the recount in progress began
   pg_atomic_uint64 drift;         // guard from here on: atomic
   pg_atomic_uint64 next_recount;  // monotonic clock: not before
-  pg_atomic_uint64 next_turn;     // monotonic clock: at the latest
+  pg_atomic_uint64 recount_by;    // monotonic clock: at the latest
   pg_atomic_uint64 read_at;       // monotonic clock: when a session last read; 0: never
   DepthCounts further[kDepthKinds];
 };

@@ -105,7 +105,7 @@ void create_depths() {
         for (DatabaseDepths& database : created->databases) {
           pg_atomic_init_u64(&database.drift, 0);
           pg_atomic_init_u64(&database.next_recount, 0);
-          pg_atomic_init_u64(&database.next_turn, 0);
+          pg_atomic_init_u64(&database.recount_by, 0);
           pg_atomic_init_u64(&database.read_at, 0);
           for (DepthCounts& counts : database.further) init_counts(&counts);
         }

@@ -10,9 +10,9 @@
 //   snapshot, and publishes the snapshot, under the exclusive lock. A commit adds its changes under
 //   the shared lock, when other transactions already see the changes, and to a set only if the
 //   set's snapshot does not show the transaction. The snapshot shows a commit that added before the
-//   recount got the lock, so the scan counts the commit's rows. A later commit looks itself up,
-//   however late the commit comes: also a commit that the snapshot shows, and that gets the lock
-//   only after the sets were swapped. No change is lost or counted twice.
+//   recount got the lock, so the scan counts the commit's rows. A later commit searches the
+//   snapshot for itself, however late the commit comes: also a commit that the snapshot shows, and
+//   that gets the lock only after the sets were swapped. No change is lost or counted twice.
 // - A name keeps its depth from one recount to the next: only the beginning of a recount frees
 //   depths, the depths without jobs that no transaction has used since the last recount began. Once
 //   a name found no free depth, each new name is counted with further names until the next recount.
@@ -52,7 +52,7 @@ struct Depth {
   DepthKey key;
   uint8 length;
   char name[kMaxDepthName];
-  // A transaction has looked the depth up since the last recount began. Guard: atomic.
+  // A transaction has found the depth since the last recount began. Guard: atomic.
   pg_atomic_uint32 is_used;
   DepthCounts counts;
 };

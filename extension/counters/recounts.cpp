@@ -13,7 +13,7 @@ namespace {
 constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
 // A recount in turn finds the drift of which nothing told.
-constexpr int64 kTurnUs = 600 * USECS_PER_SEC;
+constexpr int64 kRecountIntervalUs = 600 * USECS_PER_SEC;
 // So long after the last reading sweeps keep the counts right.
 constexpr int64 kReadForUs = 1800 * USECS_PER_SEC;
 
@@ -87,7 +87,7 @@ bool is_due(DatabaseDepths* database, Oid job, int64 now) {
   LWLockAcquire(depths_lock, LW_SHARED);
   DepthsStatus status = status_of(database, job);
   LWLockRelease(depths_lock);
-  return status != DepthsStatus::kExact || is_past(&database->next_turn, now);
+  return status != DepthsStatus::kExact || is_past(&database->recount_by, now);
 }
 
 void start_process() {
@@ -209,7 +209,8 @@ void end_recount(Oid job, int64 duration_us) {
   int64 now = monotonic_us();
   int64 pause = Max(duration_us * kPauses, kLeastPauseUs);
   pg_atomic_write_u64(&database->next_recount, static_cast<uint64>(now + pause));
-  pg_atomic_write_u64(&database->next_turn, static_cast<uint64>(now + Max(pause, kTurnUs)));
+  pg_atomic_write_u64(&database->recount_by,
+                      static_cast<uint64>(now + Max(pause, kRecountIntervalUs)));
 }
 
 }  // namespace pulse

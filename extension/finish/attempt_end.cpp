@@ -144,7 +144,7 @@ void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) 
   set_unless_null(&change, kJobRecovered, ending.cause);
   for (JobColumn column : claim_columns) change.clear(column);
   if (is_set(ends->jobs.table.locked, kJobQueueName) && catalog()->has_index_lanes)
-    change.set(kJobQueueTurn, Int16GetDatum(kClaimedTurn));
+    change.set(kJobSuccession, Int16GetDatum(kClaimedSuccession));
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
   if (decision.key == KeyStanding::kFree) unlock_key_of(ends->jobs.table.locked);

@@ -21,7 +21,7 @@ enum JobIndex {
   kRunningKeyIndex,
   kStartByIndex,
   kWaitsIndex,
-  kTurnIndex,
+  kSuccessorIndex,
   kUndecidedIndex
 };
 
@@ -36,7 +36,7 @@ Oid oid_of_index(int which) {
                                                        &Catalog::job_running_key_idx,
                                                        &Catalog::job_start_by_idx,
                                                        &Catalog::job_waits_idx,
-                                                       &Catalog::job_turn_idx,
+                                                       &Catalog::job_successor_idx,
                                                        &Catalog::job_undecided_idx};
   return catalog()->*kOids[which];
 }
@@ -51,7 +51,7 @@ struct IndexedFields {
   bool has_queue;
   bool has_key;
   bool may_expire;
-  bool has_turn;
+  bool has_succession;
 };
 
 // A bit for each index that has an entry of a job in this lane with these fields.
@@ -61,7 +61,8 @@ uint32 indexes_with(char lane, const IndexedFields& job) {
   if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
   if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
   if (lane == kLaneUndecided) indexes |= 1u << kUndecidedIndex;
-  if ((lane == kLaneParked || lane == kLaneUndecided) && job.has_turn) indexes |= 1u << kTurnIndex;
+  if ((lane == kLaneParked || lane == kLaneUndecided) && job.has_succession)
+    indexes |= 1u << kSuccessorIndex;
   if (lane == kLaneWaits) indexes |= 1u << kWaitsIndex;
   if (job.has_queue && (lane == kLaneOpen || lane == kLaneRunning)) indexes |= 1u << kOpenIndex;
   bool is_waiting = lane != kLaneRunning && lane != kLaneUndecided;
@@ -100,9 +101,9 @@ void add_queue(Entry* entry, TupleTableSlot* row) {
   entry->add(queue_name);
 }
 
-void add_turn(Entry* entry, TupleTableSlot* row) {
+void add_succession(Entry* entry, TupleTableSlot* row) {
   entry->add(value_of(row, kJobQueueName));
-  entry->add(value_of(row, kJobQueueTurn));
+  entry->add(value_of(row, kJobSuccession));
   entry->add(value_of(row, kJobId));
 }
 
@@ -128,7 +129,7 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
     case kOpenIndex: return entry->add(value_of(row, kJobQueueName));
     case kStartByIndex: return entry->add(value_of(row, kJobStartBy));
     case kWaitsIndex: return add_parent(entry, row);
-    case kTurnIndex: return add_turn(entry, row);
+    case kSuccessorIndex: return add_succession(entry, row);
     default: return entry->add(value_of(row, kJobKey));
   }
 }
@@ -150,7 +151,7 @@ char lane_of(TupleTableSlot* row) { return DatumGetChar(value_of(row, kJobIndexL
 uint32 indexes_of(TupleTableSlot* row) {
   return indexes_with(lane_of(row),
                       {!slot_attisnull(row, kJobQueueName), !slot_attisnull(row, kJobKey),
-                       !slot_attisnull(row, kJobStartBy), !slot_attisnull(row, kJobQueueTurn)});
+                       !slot_attisnull(row, kJobStartBy), !slot_attisnull(row, kJobSuccession)});
 }
 
 Datum names_of(uint32 indexes) {
@@ -236,7 +237,7 @@ PULSE_FUNCTION(pulse_index_rules) {
                  job.has(kJobWaitsOn), !undecided.isnull && DatumGetBool(undecided.value));
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
   uint32 indexes = indexes_with(lane, {job.has(kJobQueueName), job.has(kJobKey),
-                                       job.has(kJobStartBy), job.has(kJobQueueTurn)});
+                                       job.has(kJobStartBy), job.has(kJobSuccession)});
   PG_RETURN_DATUM(result_row(fcinfo, {given(CharGetDatum(lane)),
                                       {job.value(kJobWorkerId), !has_running_worker},
                                       given(names_of(indexes))}));

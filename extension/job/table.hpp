@@ -34,7 +34,7 @@ struct JobTable {
   TupleTableSlot* changed;  // the row that was inserted or updated last, as stored
 };
 
-// The most columns of a table of the extension, with room for columns that a DBA adds.
+// The most columns of a table of the extension, with space for columns that a DBA adds.
 constexpr int kMaxColumns = 48;
 
 // The values of a row, with columns numbered from 1.

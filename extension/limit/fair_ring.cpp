@@ -240,7 +240,7 @@ void dissolve_ring(FairRing* ring) {
   lock_spin(&rings->lock);
   ring->level = 0;
   unlock_spin(&rings->lock);
-  pg_atomic_uint64* marks = this_database()->marks;
+  pg_atomic_uint64* marks = this_database()->promotion_marks;
   for (int i = 0; i < kQueueWords; i++)
     pg_atomic_fetch_or_u64(&marks[i], pg_atomic_exchange_u64(&ring->waits[i], 0));
   for (DeepMember& deep : ring->deep) {

@@ -53,8 +53,8 @@ PULSE_FUNCTION(pulse_levels_of) {
   PG_RETURN_ARRAYTYPE_P(construct_array(names, levels.count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-// pulse_internal.level_room(queue_name)
-PULSE_FUNCTION(pulse_level_room) {
+// pulse_internal.level_places_left(queue_name)
+PULSE_FUNCTION(pulse_level_places_left) {
   using namespace pulse;
   Levels levels = levels_with_room(PG_GETARG_DATUM(0));
   bool is_paused = false;

@@ -22,31 +22,31 @@ void record_check(uint64 seen) {
 
 }  // namespace
 
-bool is_first_look_due() {
+bool is_first_check_due() {
   DatabaseState* database = this_database();
-  return database && pg_atomic_read_u32(&database->first_look) != kLookEnded;
+  return database && pg_atomic_read_u32(&database->first_check) != kCheckEnded;
 }
 
 void mark_queue(DatabaseState* database, int bucket) {
-  pg_atomic_fetch_or_u64(&database->marks[bucket / 64], UINT64CONST(1) << (bucket % 64));
+  pg_atomic_fetch_or_u64(&database->promotion_marks[bucket / 64], UINT64CONST(1) << (bucket % 64));
 }
 
 bool begin_queue_check(DatabaseState* database) {
-  uint32 stage = pg_atomic_read_u32(&database->first_look);
-  if (stage == kLookEnded) return false;
+  uint32 stage = pg_atomic_read_u32(&database->first_check);
+  if (stage == kCheckEnded) return false;
   // If the first check is undone, a scan of all due jobs replaces the check.
   record_check(0);
-  if (stage == kLookBegun) return false;
+  if (stage == kCheckBegun) return false;
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->parked_seen, now);
   pg_atomic_write_u32(&database->next_bucket, 0);
-  pg_atomic_write_u32(&database->first_look, kLookBegun);
+  pg_atomic_write_u32(&database->first_check, kCheckBegun);
   return true;
 }
 
-void end_first_look(DatabaseState* database) {
-  uint32 begun = kLookBegun;  // a commit may have asked for another first check since
-  pg_atomic_compare_exchange_u32(&database->first_look, &begun, kLookEnded);
+void end_first_check(DatabaseState* database) {
+  uint32 begun = kCheckBegun;  // a commit may have asked for another first check since
+  pg_atomic_compare_exchange_u32(&database->first_check, &begun, kCheckEnded);
 }
 
 FallenDueScan begin_fallen_due_scan(DatabaseState* database) {
@@ -72,7 +72,7 @@ void end_queue_checks(bool is_committed) {
   if (checks.any && !is_committed && database) {
     auto seen = static_cast<TimestampTz>(checks.seen_before);
     lower_due(&database->parked_seen, seen);
-    // The next scan of due parked jobs finds the queues, so first_look stays.
+    // The next scan of due parked jobs finds the queues, so first_check stays.
     if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) signal_waiters();
   }
   checks = {};
@@ -80,9 +80,9 @@ void end_queue_checks(bool is_committed) {
 
 }  // namespace pulse
 
-// pulse_internal.keep_queue_looks(): the queue checks of this transaction count even after a
+// pulse_internal.keep_queue_readings(): the queue checks of this transaction count even after a
 // rollback.
-PULSE_FUNCTION(pulse_keep_queue_looks) {
+PULSE_FUNCTION(pulse_keep_queue_readings) {
   pulse::end_queue_checks(true);
   PG_RETURN_VOID();
 }
@@ -124,7 +124,7 @@ PULSE_FUNCTION(pulse_is_marked) {
   if (!database) PG_RETURN_BOOL(false);
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
   int word = place.bucket / 64;
-  uint64 set = pg_atomic_read_u64(&database->marks[word]);
+  uint64 set = pg_atomic_read_u64(&database->promotion_marks[word]);
   uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
   for (; freed; freed &= freed - 1)
     set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
@@ -136,7 +136,7 @@ PULSE_FUNCTION(pulse_is_parent_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
   int mark = pulse::parent_mark(pulse::parent_bucket(PG_GETARG_INT64(0)));
-  PG_RETURN_BOOL((pg_atomic_read_u64(&database->marks[mark / 64]) >> (mark % 64)) & 1);
+  PG_RETURN_BOOL((pg_atomic_read_u64(&database->promotion_marks[mark / 64]) >> (mark % 64)) & 1);
 }
 
 // pulse_internal.next_waits_to_check(next): returns the parent bucket at which the next sweep goes

@@ -1,5 +1,5 @@
 // Queue marks: a mark says that a queue may have a job to promote. Owns `parked_seen` and
-// `first_look` of DatabaseState, and sets `marks`.
+// `first_check` of DatabaseState, and sets `marks`.
 //
 // Invariants:
 // - All three are atomics.
@@ -13,7 +13,7 @@
 namespace pulse {
 
 // True until sessions have checked all queues since this database took its database entry.
-bool is_first_look_due();
+bool is_first_check_due();
 
 // Sets the mark of a queue bucket.
 void mark_queue(DatabaseState* database, int bucket);
@@ -23,7 +23,7 @@ void mark_queue(DatabaseState* database, int bucket);
 bool begin_queue_check(DatabaseState* database);
 
 // Ends the first check, which has come to the last queue.
-void end_first_look(DatabaseState* database);
+void end_first_check(DatabaseState* database);
 
 // A scan of the parked jobs that became due.
 struct FallenDueScan {

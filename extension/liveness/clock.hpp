@@ -1,6 +1,6 @@
 // The liveness clock counts the time during which this database was up and swept. Sweeps measure
 // silence on this clock, so an outage, a restart, a promotion or a step of the wall clock makes no
-// worker look dead. Between two ticks the clock advances by at most 1.25 sweep intervals.
+// worker seem dead. Between two ticks the clock advances by at most 1.25 sweep intervals.
 #pragma once
 
 #include "server/postgres.hpp"

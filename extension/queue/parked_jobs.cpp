@@ -144,10 +144,11 @@ bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
 void foresee_opening(Queue* queue, Foresight* foresight) {
   if (queue->strict) {
     IndexLookup turns;
-    bool has_turn = find_turn(&turns, *queue, foresight->job, foresight->snapshot);
-    if (has_turn && may_open_turn(*queue, turns.row)) foresee_next(queue, turns.row, foresight);
+    bool has_succession = find_turn(&turns, *queue, foresight->job, foresight->snapshot);
+    if (has_succession && may_open_turn(*queue, turns.row))
+      foresee_next(queue, turns.row, foresight);
     close_index_lookup(&turns);
-    if (has_turn) return;
+    if (has_succession) return;
   }
   OrderedScan parked;
   bool due = begin_parked_scan(&parked, foresight->job, foresight->snapshot, *queue);
@@ -185,10 +186,10 @@ bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
 bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) {
   IndexLookup turns;
   if (queue.strict) {
-    bool has_turn = find_turn(&turns, queue, job, snapshot);
-    bool wanted = has_turn && may_open_turn(queue, turns.row);
+    bool has_succession = find_turn(&turns, queue, job, snapshot);
+    bool wanted = has_succession && may_open_turn(queue, turns.row);
     close_index_lookup(&turns);
-    if (has_turn) return wanted;
+    if (has_succession) return wanted;
   }
   OrderedScan parked;
   *due = begin_parked_scan(&parked, job, snapshot, queue);
@@ -204,7 +205,7 @@ void come_back(PromotionBudget* budget, int bucket, bool is_busy) {
   else if (budget->lets_join && !is_busy)
     mark_queue(this_database(), bucket);  // this call may still have places left for the queue
   else
-    return_mark(bucket);
+    return_promotion_mark(bucket);
 }
 
 }  // namespace pulse

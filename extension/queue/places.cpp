@@ -12,9 +12,9 @@
 namespace pulse {
 namespace {
 
-// pulse.job.queue_turn of a row; kNoTurn where the column is NULL.
+// pulse.job.succession of a row; kNoTurn where the column is NULL.
 int turn_of(TupleTableSlot* row) {
-  NullableDatum turn = field_of(row, kJobQueueTurn);
+  NullableDatum turn = field_of(row, kJobSuccession);
   return turn.isnull ? kNoTurn : DatumGetInt16(turn.value);
 }
 
@@ -177,7 +177,7 @@ bool may_open(const Queue& queue, const OrderedScan& parked) {
 }
 
 bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot) {
-  open_index_lookup(turns, job, catalog()->job_turn_idx, snapshot, 1);
+  open_index_lookup(turns, job, catalog()->job_successor_idx, snapshot, 1);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue.name);
   seek_keys(turns, &key);

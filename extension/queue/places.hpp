@@ -16,8 +16,8 @@
 
 namespace pulse {
 
-// Values of pulse.job.queue_turn. The lower value comes first.
-constexpr int kClaimedTurn = 1;  // has been claimed and waits again
+// Values of pulse.job.succession. The lower value comes first.
+constexpr int kClaimedSuccession = 1;  // has been claimed and waits again
 constexpr int kNoTurn = PG_INT16_MAX;
 
 struct OpenJob : JobOrder {

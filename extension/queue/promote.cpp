@@ -143,7 +143,7 @@ void resolve_waits(int bucket, PromotionBudget* budget) {
   static SavedPlan query = {"SELECT pulse_internal.resolve_waits($1)", 1, {INT4OID}, nullptr};
   NullableDatum argument = {Int32GetDatum(bucket), false};
   if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
-  return_mark(parent_mark(bucket));
+  return_promotion_mark(parent_mark(bucket));
   budget->more = true;
 }
 
@@ -237,7 +237,7 @@ void promote_marks(PromotionBudget* budget, int max_marks) {
   for (int checked_count = 0; checked_count < max_marks; checked_count++) {
     int bucket;
     if (budget->room <= 0 && (budget->more || !budget->lets_join)) return;
-    if (!take_mark(&bucket)) return;
+    if (!take_promotion_mark(&bucket)) return;
     if (bucket >= parent_mark(0))
       resolve_waits(bucket - parent_mark(0), budget);
     else
@@ -273,12 +273,12 @@ Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
-  budget.more |= marks_remain() || (budget.room <= 0 && any_ring_announced());
+  budget.more |= promotion_marks_remain() || (budget.room <= 0 && any_ring_announced());
   *known = budget.counts.known;
   return {budget.more, budget.busy};
 }
 
-void mark_fallen_due() {
+void mark_queues_fallen_due() {
   DatabaseState* database = this_database();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
@@ -307,12 +307,12 @@ void mark_fallen_due() {
   close_job_scan(&scan);
 }
 
-Promotion continue_first_look() {
+Promotion continue_first_check() {
   // One claim at a time checks: two claims would check the same queues.
-  if (!try_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock)) return {false, true};
+  if (!try_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock)) return {false, true};
   reconcile_queues(kQueuesOfOneLook);
-  release_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock);
-  return {is_first_look_due(), false};
+  release_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock);
+  return {is_first_check_due(), false};
 }
 
 int reconcile_queues(int max_count, TimestampTz ends) {
@@ -341,7 +341,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     last_bucket = bucket;
     if (!next_queue(&parked.rows, &bucket, &name, false)) {
       bucket = 0;
-      if (database) end_first_look(database);
+      if (database) end_first_check(database);
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
@@ -366,7 +366,7 @@ PULSE_FUNCTION(pulse_reconcile_queues) {
 }
 
 PULSE_FUNCTION(pulse_promote_marked) {
-  pulse::mark_fallen_due();
+  pulse::mark_queues_fallen_due();
   pulse::KnownLevel* known;
   bool more = pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0), &known).more;
   pulse::store_looks(known);

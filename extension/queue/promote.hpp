@@ -21,12 +21,12 @@ struct Promotion {
 Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.
-void mark_fallen_due();
+void mark_queues_fallen_due();
 
 // Continues the check of all queues after a start, when shared memory has no queue marks. Checks
 // the next thousand queues, and at first marks all parents that jobs wait for. `more`: the next
 // claim goes on; `busy`: another claim is checking.
-Promotion continue_first_look();
+Promotion continue_first_check();
 
 // Checks queues with parked jobs, and marks each queue with a free place. The check covers crashes,
 // COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0: all) until `ends`; a

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMinutesPerDay = 24 * 60;
 // No two clocks of a zone's history differ by more: older local minutes do not reach the present.
-constexpr int64 kLookBack = 33 * 60;
+constexpr int64 kStepBack = 33 * 60;
 
 struct Field {
   const char* name;
@@ -287,7 +287,7 @@ void parse_cron(const char* text, CronRule* rule) {
 
 void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 first) {
   *walk = {rule, zone, first, PG_INT64_MIN};
-  for (int64 minute = first - kLookBack; minute < first;) {
+  for (int64 minute = first - kStepBack; minute < first;) {
     Segment segment = segment_at(minute, zone);
     minute = Min(segment.end, first);
     walk->highest = Max(walk->highest, minute - 1 + segment.offset);

@@ -14,7 +14,7 @@ enum class LockKind : uint16 {
   kKey,
   kAttachment = 0x5005,
   kLevel,
-  kFirstLook,
+  kFirstCheck,
   kCounters,
   kRing,
   kLeap,

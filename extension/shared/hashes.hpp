@@ -11,7 +11,7 @@ constexpr int kQueueWords = kQueueBuckets / 64;
 // number of parent marks; a job hashes to a parent mark by its id
 constexpr int kParentBuckets = 4096;
 constexpr int kParentWords = kParentBuckets / 64;
-constexpr int kMarkWords = kQueueWords + kParentWords;
+constexpr int kPromotionMarkWords = kQueueWords + kParentWords;
 // number of level groups; a limited level of queues hashes to a level group
 constexpr int kLevelGroups = 8;
 constexpr uint64 kAllLevelGroups = (UINT64CONST(1) << kLevelGroups) - 1;

@@ -48,14 +48,14 @@ void reset_database(DatabaseState* database) {
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
            &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->first_look, &database->next_bucket, &database->next_parent_bucket,
+  init_all(0, &database->first_check, &database->next_bucket, &database->next_parent_bucket,
            &database->any_generation, &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);
     init_all(kNever, &database->next_due[i]);
   }
-  for (pg_atomic_uint64& word : database->marks) init_all(0, &word);
+  for (pg_atomic_uint64& word : database->promotion_marks) init_all(0, &word);
   for (pg_atomic_uint64& word : database->awaited_parents) init_all(0, &word);
   init_all(0, &database->waiting_levels, &database->freed_levels, &database->rated_levels,
            &database->blocked_sweeps);
@@ -216,8 +216,8 @@ DatabaseState* database_state(Oid database) {
   if (!entry) entry = take_free_entry(all, database);
   if (entry) return entry;
   // A process without a database has no syscache to check whether another database was dropped.
-  bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
-  return can_look ? take_over_dropped(all, database) : nullptr;
+  bool can_check = IsTransactionState() && OidIsValid(MyDatabaseId);
+  return can_check ? take_over_dropped(all, database) : nullptr;
 }
 
 DatabaseState* this_database() {

@@ -1,6 +1,6 @@
 // Shared memory of the backends: owns the state of the server and of each database, with waiters,
-// wake-ups and marks. The parts of a state that one folder alone knows stand in headers of their
-// own.
+// wake-ups and promotion marks. The parts of a state that one folder alone knows stand in headers
+// of their own.
 //
 // Invariants:
 // - Shared memory holds no durable fact. After a restart shared memory is empty. Claims and
@@ -26,7 +26,7 @@ constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 
 // After a start, and after new settings of the members of a level, claims and sweeps check all
 // queues once, from entry 0 on.
-enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
+enum FirstCheck : uint32 { kCheckIsDue = 0, kCheckBegun = 1, kCheckEnded = 2 };
 
 // State of one database. The first backend that needs the database entry takes the entry. The entry
 // stays taken until a restart, or until the extension or the database is dropped. Guard of all
@@ -34,7 +34,7 @@ enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
 struct DatabaseState {
   // The database; 0: the entry is free.
   pg_atomic_uint32 oid;
-  pg_atomic_uint32 first_look;   // a value of FirstLook
+  pg_atomic_uint32 first_check;  // a value of FirstCheck
   pg_atomic_uint32 next_bucket;  // the queue bucket at which the next check of queues continues
   // The parent bucket at which the next sweep continues.
   pg_atomic_uint32 next_parent_bucket;
@@ -54,7 +54,7 @@ struct DatabaseState {
   pg_atomic_uint64 sweep_due;
   // A bit for each queue bucket, set when a queue of the entry may be promoted. Then a bit for each
   // parent bucket, set when a job that waits for a parent of the entry may start.
-  pg_atomic_uint64 marks[kMarkWords];
+  pg_atomic_uint64 promotion_marks[kPromotionMarkWords];
   // The parent buckets of the jobs that wait for a parent and were checked, and perhaps further
   // entries.
   pg_atomic_uint64 awaited_parents[kParentWords];

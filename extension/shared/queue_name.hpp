@@ -29,7 +29,7 @@ inline int level_group(uint64 hash) {
   return static_cast<int>((hash ^ (hash >> 32)) % kLevelGroups);
 }
 
-// The place that the end of a job of this queue frees: the bucket of the queue's mark, and the
+// The place that the end of a job of this queue frees: the bucket of the queue mark, and the
 // groups of the queue's levels.
 struct QueuePlace {
   uint64 hash;

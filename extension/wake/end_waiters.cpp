@@ -34,7 +34,7 @@ bool waits_for_these(EndWaiter* waiter) {
 void note_ended_job(int64 job_id) {
   SharedState* all = shared();
   if (!all) return;
-  // The callback must not look the database up.
+  // The callback must not search the database.
   if (DatabaseState* database = this_database()) note_end_of_parent(database, job_id);
   ends.all = all;
   ends.add(job_id);

@@ -16,8 +16,8 @@ namespace pulse {
 // a session woken without an end only reads its jobs again.
 void note_ended_job(int64 job_id);
 
-// Called by the commit before the commit sets marks: adds the marks of the ended parents that jobs
-// wait for. Cannot fail.
+// Called by the commit before the commit sets promotion marks: adds the parent marks of the ended
+// parents that jobs wait for. Cannot fail.
 void note_ends_of_parents();
 
 // Copies the parent buckets of the jobs that this transaction has ended; false without any ended

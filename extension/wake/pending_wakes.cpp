@@ -3,8 +3,8 @@
 #include "server/advisory_lock.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
-#include "wake/marks.hpp"
 #include "wake/prepared_notes.hpp"
+#include "wake/promotion_marks.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -25,16 +25,17 @@ struct Pending {
   // Jobs that this transaction claimed, and where claims raised low-water marks.
   JobCounts claimed;
   EarliestRunAt passed;
-  // Marks to set at commit; own_marks are the marks that this transaction has not taken itself.
-  Marks marks;
-  Marks own_marks;
-  UnpromotedQueues unpromoted;  // the queues of the queue marks in `marks`
-  // The innermost subtransaction that last took marks or freed levels.
+  // The promotion marks that the commit sets; own_promotion_marks: those of them that this
+  // transaction has not taken itself.
+  PromotionMarks promotion_marks;
+  PromotionMarks own_promotion_marks;
+  UnpromotedQueues unpromoted;  // the queues of the queue marks in `promotion_marks`
+  // The innermost subtransaction that last took promotion marks or freed levels.
   SubTransactionId takes_in;
-  // Marks taken from shared memory; an abort sets these marks again.
-  Marks taken;
-  // Marks to set again at the end, committed or not.
-  Marks returned;
+  // The promotion marks taken from shared memory; an abort sets these promotion marks again.
+  PromotionMarks taken;
+  // Promotion marks to set again at the end, committed or not.
+  PromotionMarks returned;
   // Level groups in which this transaction frees a place, level groups and rings taken from shared
   // memory, and level groups to return at the end.
   uint64 freed_levels;
@@ -45,7 +46,7 @@ struct Pending {
   EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
-  bool all_waiters, looks_anew;
+  bool all_waiters, checks_anew;
   // A sweep runs in this transaction, begun in that subtransaction, and answers the request.
   bool sweeps;
   SubTransactionId sweeps_in;
@@ -57,18 +58,18 @@ struct Pending {
 Pending pending;
 
 void wake_after_commit(DatabaseState* database) {
-  pending.unpromoted.narrow(&pending.marks);
-  set_marks(database, pending.marks);
-  set_marks(database, pending.returned);
+  pending.unpromoted.narrow(&pending.promotion_marks);
+  set_promotion_marks(database, pending.promotion_marks);
+  set_promotion_marks(database, pending.returned);
   publish_freed_levels(database, pending.freed_levels);
   set_freed_levels(database, pending.returned_levels);
-  if (pending.looks_anew) pg_atomic_write_u32(&database->first_look, kLookIsDue);
+  if (pending.checks_anew) pg_atomic_write_u32(&database->first_check, kCheckIsDue);
   // A worker may be between its claim and its wait; then the worker notices the generation.
-  if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
+  if (pending.promotion_marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database, pending.due, pending.parked_due, pending.sweep_due);
-  // A waiter takes the marks of queues that other sessions found busy meanwhile.
-  bool wake_any = pending.marks.any || pending.taken.any;
+  // A waiter takes the queue marks that other sessions found busy meanwhile.
+  bool wake_any = pending.promotion_marks.any || pending.taken.any;
   if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
   if (pending.all_waiters) wake_all_waiters();
@@ -77,15 +78,15 @@ void wake_after_commit(DatabaseState* database) {
 void wake_after_abort(DatabaseState* database) {
   if (pending.sweeps) request_sweep(database, wall_now());
   uint64 levels = pending.taken_levels | pending.returned_levels;
-  bool marks = pending.taken.any || pending.returned.any || levels;
-  if (marks) {
-    set_marks(database, pending.taken);
-    set_marks(database, pending.returned);
+  bool returns_marks = pending.taken.any || pending.returned.any || levels;
+  if (returns_marks) {
+    set_promotion_marks(database, pending.taken);
+    set_promotion_marks(database, pending.returned);
     set_freed_levels(database, levels);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
   // Waiters that skipped the rows of the undone claim must claim again.
-  if (pending.claimed.bits || marks) wake_waiters(database, pending.claimed, marks);
+  if (pending.claimed.bits || returns_marks) wake_waiters(database, pending.claimed, returns_marks);
 }
 
 void forget() {
@@ -159,14 +160,14 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
     note_more(task_bit(identifier));
 }
 
-static void note_mark(int bucket) {
-  pending.marks.add(bucket);
-  pending.own_marks.add(bucket);
+static void note_promotion_mark(int bucket) {
+  pending.promotion_marks.add(bucket);
+  pending.own_promotion_marks.add(bucket);
 }
 
 void note_queue(uint64 hash) {
   if (!begin_pending()) return;
-  note_mark(bucket_of_hash(hash));
+  note_promotion_mark(bucket_of_hash(hash));
   pending.unpromoted.add(hash);
 }
 
@@ -177,20 +178,20 @@ void note_promoted(uint64 hash) {
 
 bool note_parent(int64 job_id) {
   if (!begin_pending()) return false;
-  note_mark(parent_mark(parent_bucket(job_id)));
+  note_promotion_mark(parent_mark(parent_bucket(job_id)));
   return true;
 }
 
 void note_end_of_parent(DatabaseState* database, int64 job_id) {
   int bucket = parent_bucket(job_id);
   uint64 awaited = pg_atomic_read_u64(&database->awaited_parents[bucket / 64]) |
-                   pending.marks.words[kQueueWords + bucket / 64];
+                   pending.promotion_marks.words[kQueueWords + bucket / 64];
   if ((awaited >> (bucket % 64)) & 1) (void)note_parent(job_id);
 }
 
 void note_ended_parents(int word, uint64 buckets) {
-  pending.any = pending.marks.any = true;
-  pending.marks.words[kQueueWords + word] |= buckets;
+  pending.any = pending.promotion_marks.any = true;
+  pending.promotion_marks.words[kQueueWords + word] |= buckets;
 }
 
 void note_place_freed(const QueuePlace& place) {
@@ -207,10 +208,11 @@ void note_sweep(TimestampTz at) {
   if (begin_pending()) lower_time(&pending.sweep_due, at);
 }
 
-// Takes a mark set by this transaction itself. The commit still publishes the mark.
-static bool take_own_mark(int* bucket) {
-  for (int i = 0; pending.own_marks.any && i < kMarkWords; i++) {
-    uint64* word = &pending.own_marks.words[i];
+// Takes a promotion mark set by this transaction itself. The commit still publishes the promotion
+// mark.
+static bool take_own_promotion_mark(int* bucket) {
+  for (int i = 0; pending.own_promotion_marks.any && i < kPromotionMarkWords; i++) {
+    uint64* word = &pending.own_promotion_marks.words[i];
     if (!*word) continue;
     *bucket = i * 64 + __builtin_ctzll(*word);
     *word &= *word - 1;
@@ -219,21 +221,22 @@ static bool take_own_mark(int* bucket) {
   return false;
 }
 
-bool take_mark(int* bucket) {
+bool take_promotion_mark(int* bucket) {
   pending.takes_in = GetCurrentSubTransactionId();
-  if (take_own_mark(bucket)) return true;
-  // Each call continues where the last call stopped, so that no mark waits behind busier marks.
+  if (take_own_promotion_mark(bucket)) return true;
+  // Each call continues where the last call stopped, so that no promotion mark waits behind busier
+  // ones.
   static int next_word = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
-  for (int i = 0; i < kMarkWords; i++) {
-    int at = (next_word + i) % kMarkWords;
-    uint64 word = pg_atomic_read_u64(&database->marks[at]);
+  for (int i = 0; i < kPromotionMarkWords; i++) {
+    int at = (next_word + i) % kPromotionMarkWords;
+    uint64 word = pg_atomic_read_u64(&database->promotion_marks[at]);
     for (; word; word &= word - 1) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
-      // The mark is cleared before the promotion, so a mark set meanwhile stays.
-      if (!(pg_atomic_fetch_and_u64(&database->marks[at], ~mask) & mask)) continue;
+      // The promotion clears the mark first, so a promotion mark set meanwhile stays.
+      if (!(pg_atomic_fetch_and_u64(&database->promotion_marks[at], ~mask) & mask)) continue;
       pending.any = true;
       *bucket = at * 64 + bit;
       pending.taken.add(*bucket);
@@ -244,10 +247,11 @@ bool take_mark(int* bucket) {
   return false;
 }
 
-bool marks_remain() {
+bool promotion_marks_remain() {
   DatabaseState* database = this_database();
-  for (int i = 0; database && i < kMarkWords; i++)
-    if (pending.own_marks.words[i] || pg_atomic_read_u64(&database->marks[i])) return true;
+  for (int i = 0; database && i < kPromotionMarkWords; i++)
+    if (pending.own_promotion_marks.words[i] || pg_atomic_read_u64(&database->promotion_marks[i]))
+      return true;
   return database && (pg_atomic_read_u64(&database->freed_levels) & kAllLevelGroups);
 }
 
@@ -278,7 +282,7 @@ void note_wait_taken(int bucket, uint64 rings) {
   pending.taken.add(bucket);
 }
 
-void return_mark(int bucket) {
+void return_promotion_mark(int bucket) {
   pending.any = true;
   pending.returned.add(bucket);
 }
@@ -292,16 +296,16 @@ void wake_for_commit() {
 bool has_notes() { return pending.any; }
 
 void copy_notes(PreparedNotes* notes) {
-  pending.unpromoted.narrow(&pending.marks);
+  pending.unpromoted.narrow(&pending.promotion_marks);
   notes->ready = pending.ready;
   notes->parked = pending.parked;
-  notes->marks = pending.marks;
+  notes->promotion_marks = pending.promotion_marks;
   notes->freed_levels = pending.freed_levels;
   notes->jobs = pending.jobs;
   notes->due = pending.due;
   notes->parked_due = pending.parked_due;
   notes->sweep_due = pending.sweep_due;
-  notes->looks_anew = pending.looks_anew;
+  notes->checks_anew = pending.checks_anew;
 }
 
 // Also runs at PREPARE.
@@ -323,9 +327,9 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
   }
   pending.unpromoted.count = UnpromotedQueues::kUnknown;  // the undone work may contain promotions
   if (pending.takes_in < undone) return;
-  // This transaction checks the queues of all taken marks again, including its own marks.
-  pending.own_marks.add_all(pending.marks);
-  pending.own_marks.add_all(pending.taken);
+  // This transaction checks the queues of all taken queue marks again, including its own.
+  pending.own_promotion_marks.add_all(pending.promotion_marks);
+  pending.own_promotion_marks.add_all(pending.taken);
   if (!pending.taken.any && !pending.taken_levels) return;
   pending.returned.add_all(pending.taken);
   pending.returned.any = pending.undone = true;
@@ -334,7 +338,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
 void note_level_settings(bool of_members) {
   if (!begin_pending()) return;
   pending.freed_levels = kAllLevelGroups;
-  pending.looks_anew |= of_members;
+  pending.checks_anew |= of_members;
 }
 
 }  // namespace pulse

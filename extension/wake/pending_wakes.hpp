@@ -77,13 +77,15 @@ void note_sweep(TimestampTz at);
 void note_claimed(int bit);
 
 // A claim raised a low-water mark from `run_at` over entries that are not ready for this
-// transaction, perhaps by the transaction's own changes. An undo lowers the mark to `run_at`.
+// transaction, perhaps by the transaction's own changes. An undo lowers the low-water mark to
+// `run_at`.
 void note_passed(int bit, TimestampTz run_at);
 
 // The task has more ready jobs than this claim took.
 void note_more(int bit);
 
-// A job waits for this parent: the commit marks the parent's bucket. False without shared memory.
+// A job waits for this parent: the commit sets the parent mark of the parent's bucket. False
+// without shared memory.
 bool note_parent(int64 job_id);
 
 // This transaction ends a job. If jobs wait for this parent, claims of the same transaction find
@@ -98,8 +100,9 @@ void note_ended_parents(int word, uint64 buckets);
 // for a level, or every queue.
 void note_level_settings(bool of_members);
 
-// Takes a mark from shared memory; an abort sets the mark again. False when no mark is set.
-bool take_mark(int* bucket);
+// Takes a promotion mark from shared memory; an abort sets the promotion mark again. False when
+// none is set.
+bool take_promotion_mark(int* bucket);
 
 // Takes a level group with a freed place and waiting queues; an abort returns the group. False when
 // no group is marked.
@@ -109,16 +112,16 @@ bool take_freed_level(int* group);
 // still to be checked.
 void return_freed_level(int group);
 
-// Takes the mark of a queue that waited for its level or its turn. An abort sets the mark again,
-// and sets these rings in `freed_levels`.
+// Takes the queue mark of a queue that waited for its level or its turn. An abort sets the mark
+// again, and sets these rings in `freed_levels`.
 void note_wait_taken(int bucket, uint64 rings = 0);
 
-// True when a mark is still set, or queues wait for a level in which a place came free.
-bool marks_remain();
+// True when a promotion mark is still set, or queues wait for a level in which a place came free.
+bool promotion_marks_remain();
 
-// Sets the mark again at the end of this transaction, committed or not, because the queue or parent
-// has work left.
-void return_mark(int bucket);
+// Sets the promotion mark again at the end of this transaction, committed or not, because the queue
+// or parent has work left.
+void return_promotion_mark(int bucket);
 
 // For a transaction that is prepared: the news of its commit. Neither function can fail.
 struct PreparedNotes;

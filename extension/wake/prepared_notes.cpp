@@ -62,7 +62,7 @@ void note_anything(PreparedNotes* notes) {
   for (TimestampTz& at : notes->ready.at) at = PG_INT64_MIN;
   for (ParkedKey& at : notes->parked.at) at = {PG_INT16_MIN, PG_INT64_MIN};
   notes->freed_levels = kAllLevelGroups;
-  notes->looks_anew = true;
+  notes->checks_anew = true;
 }
 
 }  // namespace
@@ -113,13 +113,13 @@ bool take_notes_of_ended(PreparedNotes* notes) {
 }
 
 void publish_notes(DatabaseState* database, const PreparedNotes& notes) {
-  set_marks(database, notes.marks);
+  set_promotion_marks(database, notes.promotion_marks);
   for (int i = 0; i < kParentWords; i++) {
     uint64 awaited = notes.ended_parents[i] & pg_atomic_read_u64(&database->awaited_parents[i]);
-    if (awaited) pg_atomic_fetch_or_u64(&database->marks[kQueueWords + i], awaited);
+    if (awaited) pg_atomic_fetch_or_u64(&database->promotion_marks[kQueueWords + i], awaited);
   }
   publish_freed_levels(database, notes.freed_levels);
-  if (notes.looks_anew) pg_atomic_write_u32(&database->first_look, kLookIsDue);
+  if (notes.checks_anew) pg_atomic_write_u32(&database->first_check, kCheckIsDue);
   pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database, notes.due, notes.parked_due, notes.sweep_due);
   wake_waiters(database, notes.jobs, true);

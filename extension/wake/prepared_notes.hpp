@@ -15,8 +15,8 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "wake/marks.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/promotion_marks.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -24,7 +24,7 @@ namespace pulse {
 struct PreparedNotes {
   EarliestRunAt ready;
   FirstParked parked;
-  Marks marks;
+  PromotionMarks promotion_marks;
   // The parent buckets of the jobs that the transaction has ended.
   uint64 ended_parents[kParentWords];
   uint64 freed_levels;
@@ -32,7 +32,7 @@ struct PreparedNotes {
   EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
-  bool looks_anew;
+  bool checks_anew;
 };
 
 // Size of the area, in bytes.

@@ -68,7 +68,7 @@ void take_back_live(AwaitedJobs* jobs, Relation table) {
 
 // Reads which jobs have ended. A waiter for all jobs reads a single open job at a time, until no
 // job is open; with `all` the waiter reads every job.
-void look(AwaitedJobs* jobs, bool all) {
+void check_jobs(AwaitedJobs* jobs, bool all) {
   // If the extension has been dropped, catalog() raises an error that says so.
   Relation table = try_relation_open(catalog()->job, AccessShareLock);
   if (!table) table = table_open(catalog()->job, AccessShareLock);
@@ -100,7 +100,7 @@ void wait_for_ends(AwaitedJobs* jobs, int64 wait_us) {
   (void)await(*jobs);
   for (;;) {
     int64 left_us = end - monotonic_us();
-    look(jobs, jobs->any_of || left_us <= 0);
+    check_jobs(jobs, jobs->any_of || left_us <= 0);
     if (jobs->is_met() || left_us <= 0) break;
     if (await(*jobs)) continue;
     drop_snapshot();

@@ -164,10 +164,10 @@ DECLARE
   places record;
   full_level record;
   taken_ids bigint[];
-  turn pulse.job := pulse_internal.turn_of_queue(job.queue_name);
+  successor pulse.job := pulse_internal.successor_of_queue(job.queue_name);
 BEGIN
   SELECT * INTO places FROM pulse_internal.queue_places(job.queue_name);
-  SELECT * INTO full_level FROM pulse_internal.level_room(job.queue_name);
+  SELECT * INTO full_level FROM pulse_internal.level_places_left(job.queue_name);
   taken_ids := coalesce(places.running_ids, '{}') || coalesce(places.open_ids, '{}');
   IF job.state = 'ready' THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
@@ -185,17 +185,17 @@ BEGIN
       || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.'
       || pulse_internal.unserved_holders(job.queue_name, 'places', false),
       NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
-  ELSIF places.levels_room <= 0 AND full_level.is_dry THEN
+  ELSIF places.levels_places_left <= 0 AND full_level.is_dry THEN
     RETURN NEXT pulse_internal.explained('queue', 'dry', format(
       'Queue %L and the queues within it have no token%s.', full_level.level, coalesce(
         ' until ' || full_level.next_token, ' beside those of their open jobs'))
       || pulse_internal.unserved_holders(full_level.level, 'tokens'), full_level.next_token);
-  ELSIF places.levels_room <= 0 THEN
+  ELSIF places.levels_places_left <= 0 THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_level(full_level.level, full_level.total);
-  ELSIF places.is_strict AND turn.id <> job.id THEN
+  ELSIF places.is_strict AND successor.id <> job.id THEN
     RETURN NEXT pulse_internal.explained('queue', 'strict', format(
       'Strict queue %L keeps its place for job %s, which is due at %s, until that one has ended.',
-      job.queue_name, turn.id, turn.run_at), NULL, ARRAY[turn.id]);
+      job.queue_name, successor.id, successor.run_at), NULL, ARRAY[successor.id]);
   ELSIF job.run_at <= pulse.now() THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
       'Jobs of queue %L come first: %s.', job.queue_name, pulse_internal.names_of(opened)),

@@ -177,7 +177,7 @@ DECLARE
   told text[] := '{}';
   name text;
   own record;
-  room record;
+  above record;
 BEGIN
   FOR name IN
     SELECT DISTINCT f.queue_name FROM unnest(identifiers) AS i (identifier) CROSS JOIN LATERAL (
@@ -187,19 +187,19 @@ BEGIN
      WHERE f.queue_name IS NOT NULL LIMIT 100
   LOOP
     SELECT * INTO own FROM pulse_internal.queue_places(name);
-    SELECT * INTO room FROM pulse_internal.level_room(name);
+    SELECT * INTO above FROM pulse_internal.level_places_left(name);
     IF own.taken >= own.concurrency THEN
       level := name;
       what := 'places';
       total := own.concurrency;
-    ELSIF room.room <= 0 AND NOT room.is_dry THEN
-      level := room.level;
+    ELSIF above.places_left <= 0 AND NOT above.is_dry THEN
+      level := above.level;
       what := 'places';
-      total := room.total;
-    ELSIF room.room <= 0 AND room.next_token IS NULL THEN
-      level := room.level;
+      total := above.total;
+    ELSIF above.places_left <= 0 AND above.next_token IS NULL THEN
+      level := above.level;
       what := 'tokens';
-      total := (SELECT t.tokens FROM pulse_internal.tokens_of(room.level) AS t);
+      total := (SELECT t.tokens FROM pulse_internal.tokens_of(above.level) AS t);
     ELSE
       CONTINUE;
     END IF;

@@ -10,15 +10,15 @@ COMMENT ON FUNCTION pulse_internal.locked_by(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.queue_places(
     queue_name text, OUT concurrency int, OUT paused boolean, OUT locked boolean, OUT taken bigint,
     OUT open_ids bigint[], OUT running_ids bigint[], OUT worker_ids bigint[], OUT since timestamptz,
-    OUT levels_room bigint, OUT is_strict boolean)
+    OUT levels_places_left bigint, OUT is_strict boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  SELECT r.concurrency, r.room, r.is_strict,
+  SELECT r.concurrency, r.places_left, r.is_strict,
          coalesce(r.paused, false) OR r.is_strict AND pulse_internal.is_paused_by_end(queue_name)
-    INTO concurrency, levels_room, is_strict, paused
-    FROM pulse_internal.level_room(queue_places.queue_name) AS r;
+    INTO concurrency, levels_places_left, is_strict, paused
+    FROM pulse_internal.level_places_left(queue_places.queue_name) AS r;
   locked := pulse_internal.is_queue_locked(queue_name);
   SELECT count(*), array_agg(j.id ORDER BY j.priority, j.run_at, j.id)
                      FILTER (WHERE j.state = 'ready'),
@@ -75,7 +75,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
 BEGIN
   RETURN QUERY
   SELECT p.opened, p.parked
-    FROM pulse_internal.parked_queues(32) AS w (queue_name)  -- as many as a small claim looks at
+    FROM pulse_internal.parked_queues(32) AS w (queue_name)  -- as many as a small claim checks
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
    WHERE p.opened <> '{}';
 END $$;

@@ -167,14 +167,14 @@ DECLARE
   found record;
   is_part boolean;
 BEGIN
-  SELECT count(*) AS looked_at,
+  SELECT count(*) AS checked,
          count(*) FILTER (WHERE w.identifier = explain_parents_of.identifier) AS jobs,
          array_agg(DISTINCT w.waits_on) FILTER (WHERE w.identifier = explain_parents_of.identifier)
            AS parents
     INTO found
     FROM (SELECT j.identifier, j.waits_on FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound)
       AS w;
-  is_part := found.looked_at = bound;
+  is_part := found.checked = bound;
   IF is_part AND found.jobs = 0 THEN
     SELECT w.jobs, w.parents INTO found.jobs, found.parents
       FROM pulse_internal.waiting_of_task(identifier, 5 * bound) AS w;

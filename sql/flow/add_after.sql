@@ -185,7 +185,7 @@ BEGIN
      SET state = 'parked',
          waits_on = let_wait.waits_on,
          starts_when = let_wait.starts_when,
-         queue_turn = NULL  -- others of a strict queue go on meanwhile
+         succession = NULL  -- others of a strict queue go on meanwhile
    WHERE j.id = added.id
   RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
     INTO added.state, added.waits_on, added.starts_when, added.index_lane;

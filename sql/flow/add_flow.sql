@@ -316,7 +316,7 @@ BEGIN
     PERFORM pulse_internal.shown_job(add_dependency_as_owner.job_id, false);  -- raises for no job
   END IF;
   IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0
-     OR waiting.queue_turn = 1 OR waiting.key_is_undecided THEN
+     OR waiting.succession = 1 OR waiting.key_is_undecided THEN
     RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency_as_owner.job_id USING
       ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
   END IF;

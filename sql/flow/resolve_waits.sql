@@ -144,17 +144,17 @@ COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint, bigint) IS
   'this child; NULL behind the last parent.';
 
 -- Promotion calls the function with the parent mark of a hash bucket. From here on the commits of
--- ends set the mark, until a check has found that no job watches a parent of the bucket. The second
--- check, under a later snapshot, sees each job whose commit came before; the mark of a later commit
--- calls this function again. A step begins where this session's step before ended, because an old
--- snapshot keeps the dead entries of all jobs that earlier steps let go; behind the last job,
--- another step begins at the front.
+-- ends set the parent mark, until a check has found that no job watches a parent of the bucket. The
+-- second check, under a later snapshot, sees each job whose commit came before; the parent mark of
+-- a later commit calls this function again. A step begins where this session's step before ended,
+-- because an old snapshot keeps the dead entries of all jobs that earlier steps let go; behind the
+-- last job, another step begins at the front.
 CREATE OR REPLACE FUNCTION pulse_internal.resolve_waits(bucket int) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_id CONSTANT bigint := 9223372036854775807;
-  room int := 1000;
+  left_to_judge int := 1000;
   place bigint[] := pulse_internal.resolved_until(bucket, NULL, NULL);
   at_front boolean := place IS NULL;
   parent_id bigint;
@@ -171,11 +171,11 @@ BEGIN
       CONTINUE;
     END IF;
     children := pulse_internal.resolve_children(
-      parent_id, CASE WHEN parent_id = place[1] THEN place[2] ELSE 0 END, room);
-    room := room - children.judged;
+      parent_id, CASE WHEN parent_id = place[1] THEN place[2] ELSE 0 END, left_to_judge);
+    left_to_judge := left_to_judge - children.judged;
     is_left := is_left OR children.is_left;
-    place := ARRAY[parent_id, CASE WHEN room > 0 THEN max_id ELSE children.last_child END];
-    EXIT WHEN room <= 0;
+    place := ARRAY[parent_id, CASE WHEN left_to_judge > 0 THEN max_id ELSE children.last_child END];
+    EXIT WHEN left_to_judge <= 0;
   END LOOP;
   IF parent_id IS NOT NULL THEN
     PERFORM pulse_internal.resolved_until(bucket, place[1], place[2]);
@@ -209,7 +209,7 @@ BEGIN
     RETURN;
   END IF;
   at_bucket := pulse_internal.next_waits_to_check(0);
-  FOR looked IN 1..max_count LOOP
+  FOR checked IN 1..max_count LOOP
     SELECT pulse_internal.parent_bucket(j.waits_on), j.waits_on INTO at_bucket, parent
       FROM pulse.job AS j
      WHERE j.index_lane = 'w'

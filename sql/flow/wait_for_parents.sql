@@ -1,7 +1,8 @@
 -- Jobs that wait for other jobs, their parents. A waiting job watches the highest live parent
 -- (job.waits_on); the other parents are rows of pulse.dependency. The commit that ends a watched
--- parent sets the parent's mark, and so does the commit that lets a job wait: promotion takes the
--- mark, and then a new snapshot. So one of the two commits sees the change of the other commit.
+-- parent sets the parent mark, and so does the commit that lets a job wait: promotion takes the
+-- parent mark, and then a new snapshot. So one of the two commits sees the change of the other
+-- commit.
 
 -- Both are inlined, so queries find the index of the expression.
 CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURNS bigint
@@ -14,7 +15,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURN
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN parent_id & 4095;
 COMMENT ON FUNCTION pulse_internal.parent_bucket(bigint) IS
-  'Returns the hash bucket of a parent; the bucket''s mark tells that the parent may have ended.';
+  'Returns the hash bucket of a parent; the parent mark of the bucket tells that the parent may '
+  'have ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';

@@ -303,7 +303,7 @@ BEGIN
     SELECT * FROM pulse_internal.lock_findings
     UNION ALL
     SELECT 'unreadable table', 'error', format(
-             'A lock keeps readers from table %s, so nothing but locks was looked at.', locked),
+             'A lock keeps readers from table %s, so nothing but locks was checked.', locked),
            'Look into pg_locks for its holder, and call doctor() again when it has ended.';
     RETURN;
   END IF;
@@ -325,7 +325,7 @@ BEGIN
             f.detail;
 END $$;
 COMMENT ON FUNCTION pulse.doctor() IS
-  'Looks for faults of this installation and returns one row per finding, gravest first; none is '
+  'Finds faults of this installation and returns one row per finding, gravest first; none is '
   'good. severity: error (jobs do not run, or not in time), warning (jobs will not run, or not in '
   'time, unless an operator acts) or notice. what_to_do tells the way out. Settings are judged as '
   'this session sees the settings. The function reads no table of jobs as a whole.';

@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
   WITH rights AS MATERIALIZED (SELECT * FROM pulse_internal.rights()), granted AS (
     SELECT DISTINCT a.grantee AS role, r.kind
       FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
-     WHERE r.is_mark AND a.privilege_type = r.privilege AND a.grantee <> 0::oid
+     WHERE r.is_telling AND a.privilege_type = r.privilege AND a.grantee <> 0::oid
   ), missing AS (
     SELECT g.role::regrole AS role, g.kind,
            r.class || ' ' || pulse_internal.object_name(r.class, r.id) AS object

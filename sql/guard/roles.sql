@@ -94,7 +94,7 @@ COMMENT ON FUNCTION pulse_internal.schemas_of(text) IS
 -- leaves out an object that another role put into a schema. The query recognises a kind by a
 -- function or view that only this kind has, where an operator has all that an observer has.
 CREATE OR REPLACE FUNCTION pulse_internal.rights()
-  RETURNS TABLE (class text, id oid, acl aclitem[], kind text, privilege text, is_mark boolean)
+  RETURNS TABLE (class text, id oid, acl aclitem[], kind text, privilege text, is_telling boolean)
   LANGUAGE sql STABLE PARALLEL SAFE ROWS 600 SET search_path = pg_catalog, pg_temp
   -- An index lookup for each member reads more than the catalogues have.
   SET enable_nestloop = off SET jit = off BEGIN ATOMIC
@@ -147,7 +147,7 @@ END;
 COMMENT ON FUNCTION pulse_internal.rights() IS
   'Returns each object of the extension with the object''s list of rights, and each kind of role '
   '(producer, caller, worker, scheduler, operator or observer) that has a right on the object. A '
-  'role with a mark is of the marked kind.';
+  'role with a telling privilege is of that kind.';
 
 -- The name as the server prints the name, quoted where needed.
 CREATE OR REPLACE FUNCTION pulse_internal.object_name(class text, id oid) RETURNS text
@@ -161,7 +161,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(array_agg(DISTINCT r.kind), '{}')
     FROM pulse_internal.rights() AS r, LATERAL aclexplode(r.acl) AS a
-   WHERE r.is_mark AND a.grantee = role AND a.privilege_type = r.privilege;
+   WHERE r.is_telling AND a.grantee = role AND a.privilege_type = r.privilege;
 $$;
 COMMENT ON FUNCTION pulse_internal.kinds_of(regrole) IS
   'Returns the kinds that were granted to this role itself.';

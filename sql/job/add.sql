@@ -79,7 +79,7 @@ BEGIN
     scheduled_for = NULL,
     waits_on     = NULL,
     starts_when  = NULL,
-    queue_turn   = CASE WHEN spec.queue_name = older.queue_name THEN older.queue_turn END,
+    succession   = CASE WHEN spec.queue_name = older.queue_name THEN older.succession END,
     parents      = NULL,
     traceparent  = nullif(current_setting('pulse.traceparent', true), ''),
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0

@@ -89,7 +89,7 @@ COMMENT ON FUNCTION pulse_internal.few_live_ids(text[], text, text, text, int) I
 CREATE OR REPLACE FUNCTION pulse_internal.live_page(
     states text[], task text, queue text, key text, error text, error_line text,
     before timestamptz, after timestamptz, before_id bigint, max_rows int, bound int,
-    OUT ids bigint[], OUT looked_to bigint)
+    OUT ids bigint[], OUT checked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -119,19 +119,19 @@ BEGIN
                before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
-    SELECT o.id INTO looked_to FROM pulse.job AS o WHERE o.id < before_id
+    SELECT o.id INTO checked_to FROM pulse.job AS o WHERE o.id < before_id
      ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, text,
     timestamptz, timestamptz, bigint, int, int) IS
-  'Returns the ids of at most max_rows live jobs that meet the conditions; looked_to: the last id '
+  'Returns the ids of at most max_rows live jobs that meet the conditions; checked_to: the last id '
   'that the function has read, where more jobs below the id may meet the conditions.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_page(
     states text[], task text, queue text, key text, error text, error_line text,
     before timestamptz, after timestamptz, before_id bigint, max_rows int, bound int,
-    OUT ids bigint[], OUT looked_to bigint)
+    OUT ids bigint[], OUT checked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -149,7 +149,7 @@ BEGIN
                before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
-    SELECT o.id INTO looked_to FROM pulse.finished_job AS o WHERE o.id < before_id
+    SELECT o.id INTO checked_to FROM pulse.finished_job AS o WHERE o.id < before_id
      ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
   END IF;
 END $$;
@@ -239,7 +239,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  max_looked CONSTANT int := 20000;
+  max_checked CONSTANT int := 20000;
   live_states CONSTANT text[] := enum_range(NULL::pulse.job_state)::text[];
   below CONSTANT bigint := coalesce(before_id, 9223372036854775807);
   before CONSTANT timestamptz :=
@@ -248,32 +248,32 @@ DECLARE
     pulse.now() - pulse_internal.checked_age('newer_than', newer_than);
   live record;
   ended record;
-  looked_to bigint;
+  checked_to bigint;
   listed bigint;
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   PERFORM pulse_internal.check_states(states);
   PERFORM pulse_internal.check_error_search(error, error_line);
-  SELECT '{}'::bigint[] AS ids, NULL::bigint AS looked_to INTO live;
+  SELECT '{}'::bigint[] AS ids, NULL::bigint AS checked_to INTO live;
   ended := live;
   IF states IS NULL OR states && live_states THEN
     SELECT * INTO live FROM pulse_internal.live_page(
-      states, task, queue, key, error, error_line, before, after, below, max_rows, max_looked);
+      states, task, queue, key, error, error_line, before, after, below, max_rows, max_checked);
   END IF;
   IF states IS NULL OR NOT states <@ live_states THEN
     SELECT * INTO ended FROM pulse_internal.ended_page(
-      states, task, queue, key, error, error_line, before, after, below, max_rows, max_looked);
+      states, task, queue, key, error, error_line, before, after, below, max_rows, max_checked);
   END IF;
   -- The page ends at the first id that live_page() or ended_page() has not read.
-  looked_to := greatest(live.looked_to, ended.looked_to);
+  checked_to := greatest(live.checked_to, ended.checked_to);
   RETURN QUERY
   SELECT l.* FROM pulse_internal.listed_rows(
            live.ids || ended.ids, pulse_internal.may_read_errors()) AS l
-   WHERE (l.id >= looked_to) IS NOT FALSE
+   WHERE (l.id >= checked_to) IS NOT FALSE
    ORDER BY l.id DESC LIMIT max_rows;
   GET DIAGNOSTICS listed = ROW_COUNT;
-  IF looked_to IS NOT NULL AND listed < max_rows THEN
-    id := looked_to;
+  IF checked_to IS NOT NULL AND listed < max_rows THEN
+    id := checked_to;
     RETURN NEXT;
   END IF;
 END $$;

@@ -8,22 +8,23 @@ CREATE OR REPLACE FUNCTION pulse_internal.ends_to_read(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  max_looked CONSTANT int := 20000;
+  max_checked CONSTANT int := 20000;
 BEGIN
-  RETURN least(max_looked, pulse_internal.texts_to_read(ARRAY(
+  RETURN least(max_checked, pulse_internal.texts_to_read(ARRAY(
     SELECT octet_length(f.last_error) FROM pulse.finished_job AS f
      WHERE f.state <> 'completed' AND (f.finished_at, f.id) < (ended_before, before_id)
-     ORDER BY f.finished_at DESC, f.id DESC LIMIT max_looked)));
+     ORDER BY f.finished_at DESC, f.id DESC LIMIT max_checked)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.ends_to_read(timestamptz, bigint) IS
-  'Returns how many jobs a call that reads errors looks at: the last 20,000 jobs that ended '
+  'Returns how many jobs a call that searches errors reads: the last 20,000 jobs that ended '
   'without success before a moment, or at this moment with an id below before_id, up to 8 MB of '
   'errors.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ends_page(
     states text[], task text, queue text, key text, error text, error_line text,
     before timestamptz, after timestamptz, ended_before timestamptz, before_id bigint,
-    max_rows int, bound int, OUT ids bigint[], OUT looked_to bigint, OUT looked_to_end timestamptz)
+    max_rows int, bound int,
+    OUT ids bigint[], OUT checked_to bigint, OUT checked_to_end timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -38,7 +39,7 @@ BEGIN
              before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
-    SELECT o.id, o.finished_at INTO looked_to, looked_to_end FROM pulse.finished_job AS o
+    SELECT o.id, o.finished_at INTO checked_to, checked_to_end FROM pulse.finished_job AS o
      WHERE o.state <> 'completed' AND (o.finished_at, o.id) < (ended_before, before_id)
      ORDER BY o.finished_at DESC, o.id DESC OFFSET bound - 1 LIMIT 1;
   END IF;
@@ -46,7 +47,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.ends_page(text[], text, text, text, text, text, timestamptz,
     timestamptz, timestamptz, bigint, int, int) IS
   'Returns the ids of at most max_rows jobs that ended without success and meet the conditions, '
-  'among the last ends up to the bound; looked_to and looked_to_end: id and end of the last job '
+  'among the last ends up to the bound; checked_to and checked_to_end: id and end of the last job '
   'that the function has read, where more jobs may meet the conditions before this end.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_ended_jobs_as_owner(
@@ -78,9 +79,9 @@ BEGIN
   RETURN QUERY
   SELECT l.* FROM pulse_internal.listed_rows(page.ids, pulse_internal.may_read_errors()) AS l
    ORDER BY l.finished_at DESC, l.id DESC;
-  IF page.looked_to IS NOT NULL THEN
-    id := page.looked_to;
-    finished_at := page.looked_to_end;
+  IF page.checked_to IS NOT NULL THEN
+    id := page.checked_to;
+    finished_at := page.checked_to_end;
     RETURN NEXT;
   END IF;
 END $$;
@@ -118,7 +119,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.group_failures(
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-  WITH looked AS MATERIALIZED (
+  WITH checked AS MATERIALIZED (
     SELECT o.state, o.identifier, o.queue_name, o.job_key, o.created_at, o.finished_at,
            o.last_error
       FROM pulse.finished_job AS o WHERE o.state <> 'completed'
@@ -126,11 +127,11 @@ BEGIN
   ), met AS (
     SELECT CASE WHEN shows_errors THEN coalesce(pulse_internal.error_line(l.last_error), '') END
              AS line, l.identifier, l.finished_at
-      FROM looked AS l
+      FROM checked AS l
      WHERE pulse_internal.is_listed(l.state::text, l.identifier, l.queue_name, l.job_key,
              l.created_at, l.last_error, states, task, queue, key, error, NULL, before, after)
   )
-  SELECT m.line, count(*), (SELECT count(*) FROM looked) < bound, min(m.finished_at),
+  SELECT m.line, count(*), (SELECT count(*) FROM checked) < bound, min(m.finished_at),
          max(m.finished_at), (array_agg(DISTINCT m.identifier::text))[1:10]
     FROM met AS m GROUP BY m.line;
 END $$;

@@ -13,9 +13,9 @@ COMMENT ON FUNCTION pulse_internal.parents_on_record(bigint, json) IS
   'Returns the parents that a job waits for, and the parents whose ends the job was given.';
 
 -- An index tells how many jobs a flow has. The states of the jobs cost a lookup of each job, so all
--- flows together get max_looks lookups, small flows first.
+-- flows together get max_checks lookups, small flows first.
 CREATE OR REPLACE FUNCTION pulse.list_flows(before bigint = NULL, max_rows int = 50)
-  RETURNS TABLE (id bigint, name text, created_at timestamptz, jobs bigint, looked_at bigint,
+  RETURNS TABLE (id bigint, name text, created_at timestamptz, jobs bigint, jobs_checked bigint,
                  waiting bigint, running bigint, completed bigint, failed bigint, cancelled bigint,
                  last_finished_at timestamptz)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 50
@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION pulse.list_flows(before bigint = NULL, max_rows int =
   SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   max_jobs CONSTANT int := 10000;
-  max_looks CONSTANT int := 400;
+  max_checks CONSTANT int := 400;
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   RETURN QUERY
@@ -48,7 +48,7 @@ BEGIN
             count(*) FILTER (WHERE l.state = 'cancelled'), max(l.finished_at)
        FROM (SELECT coalesce(j.state::text, f.state::text, 'completed') AS state, f.finished_at
                FROM (SELECT m.job_id FROM pulse.flow_job AS m WHERE m.flow_id = z.id
-                      LIMIT greatest(max_looks - z.jobs_before, 5)) AS m
+                      LIMIT greatest(max_checks - z.jobs_before, 5)) AS m
                LEFT JOIN pulse.job AS j ON j.id = m.job_id
                LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id) AS l) AS c
    ORDER BY z.id DESC;
@@ -56,7 +56,7 @@ END $$;
 COMMENT ON FUNCTION pulse.list_flows(bigint, int) IS
   'Returns the newest flows with ids below before, at most max_rows (1 to 1000), at a bounded '
   'cost, however large the flows are: jobs is counted up to 10,000, and the columns behind '
-  'looked_at tell of looked_at jobs. The view flows counts all jobs. Raises PU004 for max_rows '
+  'jobs_checked tell of so many jobs. The view flows counts all jobs. Raises PU004 for max_rows '
   'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.flow_jobs(flow_id bigint, max_rows int = 100)

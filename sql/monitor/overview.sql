@@ -153,12 +153,12 @@ BEGIN
     SELECT d.name, d.ready, d.latest_run_at, d.latest_run_at > moment AS may_be_future,
            d.name IS NOT NULL AND row_number() OVER (
              ORDER BY d.name IS NULL, d.latest_run_at <= moment, d.claimed_at NULLS FIRST)
-             <= most_tasks AS is_looked_at
+             <= most_tasks AS is_checked
       FROM d WHERE d.kind = 'task' AND d.ready > 0
   ), asked AS (
     SELECT array_agg(t.name) AS names, array_agg(t.ready) AS ready,
            array_agg(t.latest_run_at) AS latest
-      FROM task AS t WHERE t.is_looked_at
+      FROM task AS t WHERE t.is_checked
   ), open AS (
     SELECT sum(coalesce(j.due, t.ready)) AS due, sum(j.future) AS future, sum(j.soon) AS soon,
            min(j.oldest) AS oldest, bool_or(coalesce(j.is_cut, t.may_be_future)) AS is_cut,
@@ -166,7 +166,7 @@ BEGIN
       FROM task AS t
       LEFT JOIN (SELECT j.* FROM asked AS a CROSS JOIN LATERAL
                    pulse_internal.due_jobs(a.names, a.ready, a.latest) AS j) AS j
-           ON t.is_looked_at AND j.name = t.name
+           ON t.is_checked AND j.name = t.name
   ), parked AS (
     SELECT array_agg(d.name) AS names FROM d
      WHERE counts_pauses AND d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL

@@ -18,10 +18,11 @@ BEGIN
   SELECT c.name, CASE
            WHEN places.paused THEN 'paused'
            WHEN places.taken >= places.concurrency THEN 'full'
-           WHEN places.levels_room <= 0 THEN CASE WHEN room.is_dry THEN 'dry' ELSE 'full' END
+           WHEN places.levels_places_left <= 0
+           THEN CASE WHEN above.is_dry THEN 'dry' ELSE 'full' END
            ELSE 'next' END, c.due, c.is_cut
     FROM counted AS c CROSS JOIN LATERAL pulse_internal.queue_places(c.name) AS places
-   CROSS JOIN LATERAL pulse_internal.level_room(c.name) AS room
+   CROSS JOIN LATERAL pulse_internal.level_places_left(c.name) AS above
    WHERE c.due > 0;
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_reasons(text[], bigint) IS
@@ -166,7 +167,7 @@ BEGIN
   UNION ALL
   SELECT DISTINCT v.name, 'stored', 0::bigint, false FROM level AS v
   UNION ALL
-  -- Jobs of which no reason is known: of queues that have more than was looked at, and of further
+  -- Jobs of which no reason is known: of queues that have more than were checked, and of further
   -- queues within a listed level.
   SELECT v.name, 'beyond', sum(c.waiting - p.seen)::bigint, true
     FROM level AS v

@@ -38,7 +38,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.ranked_depths(int, text, timestamptz) IS
   'Returns the depths of tasks and queues, and in which place each is listed among max_rows.';
 
--- Nothing looks at the jobs that a row without a name adds up.
+-- Nothing reads the jobs that a row without a name adds up.
 CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind text)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest timestamptz, estimated boolean, paused boolean, waiting bigint,
@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind te
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  -- So many are looked at for their oldest job, and for jobs that are not due.
+  -- So many are checked for their oldest job, and for jobs that are not due.
   most_tasks CONSTANT int := 250;
   most_queues CONSTANT int := 100;
   moment CONSTANT timestamptz := pulse.now();
@@ -152,7 +152,7 @@ COMMENT ON COLUMN pulse.stats.oldest_due_at IS
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS
   'A count of this row is not exact: a change waits for the next recount, or the task has more due '
-  'and more future jobs than were looked at: then ready and future are what was seen of them, and '
+  'and more future jobs than were checked: then ready and future are what was seen of them, and '
   'waiting is exact. Where the server does not count, jobs are counted up to 1,000, and what is '
   'shown is what was seen';
 COMMENT ON COLUMN pulse.stats.paused IS 'The queue or a level above it is paused; NULL for a task';
@@ -161,7 +161,7 @@ COMMENT ON COLUMN pulse.stats.name IS
   'jobs, too';
 COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.stats.waiting IS
-  'Ready, future and parked jobs together; NULL: more than was looked at, and no commit counts';
+  'Ready, future and parked jobs together; NULL: more than were checked, and no commit counts';
 COMMENT ON COLUMN pulse.stats.names IS
   'How many tasks or queues the row is about; NULL: more than the server counts by name';
 COMMENT ON COLUMN pulse.stats.counted_at IS

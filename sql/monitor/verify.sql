@@ -131,19 +131,19 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_queues AS
          pg_catalog.min(j.id) FILTER (
            WHERE j.state = 'parked' AND j.waits_on IS NULL
              AND greatest(j.run_at, j.updated_at) < o.moment) AS overdue,
-         q.levels_room
+         q.levels_places_left
     FROM (SELECT n.queue_name, own.*
             FROM (SELECT DISTINCT d.queue_name FROM pulse.job AS d
                    WHERE d.queue_name IS NOT NULL) AS n
            CROSS JOIN LATERAL (
-             SELECT s.concurrency, s.paused, r.room AS levels_room,
+             SELECT s.concurrency, s.paused, r.places_left AS levels_places_left,
                     greatest(s.changed_at, pulse_internal.unset_at()) AS changed_at
                FROM pulse_internal.level_settings(n.queue_name) AS s
-              CROSS JOIN LATERAL pulse_internal.level_room(n.queue_name) AS r
+              CROSS JOIN LATERAL pulse_internal.level_places_left(n.queue_name) AS r
               WHERE s.level = n.queue_name) AS own) AS q
     JOIN pulse.job AS j ON j.queue_name = q.queue_name
    CROSS JOIN overdue AS o
-   GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_room;
+   GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_places_left;
 COMMENT ON VIEW pulse_internal.places_of_queues IS
   'The places that each queue has given away, and the jobs that wait behind the queue.';
 
@@ -209,9 +209,9 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
                            h.id)
     FROM pulse.job AS h JOIN pulse.job AS o ON o.queue_name = h.queue_name
    CROSS JOIN LATERAL pulse_internal.level_settings(h.queue_name) AS s
-   WHERE h.queue_turn = 1 AND h.index_lane IN ('p', 'k') AND h.queue_name IS NOT NULL
+   WHERE h.succession = 1 AND h.index_lane IN ('p', 'k') AND h.queue_name IS NOT NULL
      AND o.index_lane IN ('o', 'r') AND s.level = h.queue_name AND s.is_strict
-     AND (coalesce(o.queue_turn > 1, true) OR o.id > h.id)
+     AND (coalesce(o.succession > 1, true) OR o.id > h.id)
      AND (o.state = 'ready'
           OR o.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity'))
   UNION ALL
@@ -221,14 +221,14 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
 COMMENT ON VIEW pulse_internal.broken_p13 IS 'Violations of P13: limits of levels hold.';
 
 -- A queue that seems stranded may be about to move: a commit sets the queue mark after the snapshot
--- of the commit became visible, and a promotion clears the mark before the promotion commits.
+-- of the commit became visible, and a promotion clears the queue mark before the promotion commits.
 CREATE OR REPLACE VIEW pulse_internal.stranded AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT p.queue_name, p.overdue AS job_id,
          pg_catalog.format('stranded behind queue %L', p.queue_name) AS detail
     FROM pulse_internal.places_of_queues AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
-     AND coalesce(p.levels_room > 0, true)
+     AND coalesce(p.levels_places_left > 0, true)
      AND NOT pulse_internal.is_marked(p.queue_name)
      AND NOT pulse_internal.is_queue_locked(p.queue_name)
      AND NOT pulse_internal.is_kept_waiting(p.queue_name, pulse_internal.overdue_before())
@@ -240,7 +240,7 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
      AND NOT pulse_internal.is_marked(b.queue_name)
      AND NOT pulse_internal.is_queue_locked(b.queue_name)
      AND b.waits_on IS NULL AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id)
-     AND (o.queue_turn IS NULL
+     AND (o.succession IS NULL
           OR NOT (SELECT s.is_strict FROM pulse_internal.level_settings(o.queue_name) AS s
                    WHERE s.level = o.queue_name))
   UNION ALL
@@ -255,38 +255,39 @@ COMMENT ON VIEW pulse_internal.stranded IS
   'have ended, as one snapshot shows the jobs.';
 
 -- Running code sets the queue mark or commits the promotion between two checks; after a COMMIT
--- PREPARED, and where a lock hid a job from the promotion, the next sweep sets the mark. A busy
--- queue may seem stranded several times in a row. A standby has no marks and promotes nothing.
-CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_look()
+-- PREPARED, and where a lock hid a job from the promotion, the next sweep sets the queue mark. A
+-- busy queue may seem stranded several times in a row. A standby has no queue marks and promotes
+-- nothing.
+CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_check()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  min_looks CONSTANT int := 20;
+  min_checks CONSTANT int := 20;
   ends CONSTANT timestamptz := clock_timestamp() + pulse_internal.two_sweep_intervals();
-  looks int := 0;
+  checks int := 0;
   seen pulse_internal.stranded[] := '{}';
   queue_names text[];
-  is_last_look boolean;
+  is_last_check boolean;
 BEGIN
   IF NOT pg_is_in_recovery() THEN
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s);
   END IF;
   WHILE cardinality(seen) > 0 LOOP
     PERFORM pg_sleep(0.1);
-    looks := looks + 1;
-    is_last_look := looks >= min_looks AND clock_timestamp() > ends;
+    checks := checks + 1;
+    is_last_check := checks >= min_checks AND clock_timestamp() > ends;
     queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
     -- The names keep each later check to the jobs of these queues.
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s
                    WHERE coalesce(s.queue_name = ANY (queue_names), true) AND s = ANY (seen));
-    EXIT WHEN is_last_look;
+    EXIT WHEN is_last_check;
   END LOOP;
   RETURN QUERY SELECT CASE WHEN s.queue_name IS NULL THEN 'P14' ELSE 'P8' END, s.job_id, s.detail
     FROM unnest(seen) AS s;
 END $$;
-COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
-  'Returns the jobs that stay stranded in at least 20 looks, for two sweep intervals.';
+COMMENT ON FUNCTION pulse_internal.stranded_in_each_check() IS
+  'Returns the jobs that stay stranded in at least 20 checks, for two sweep intervals.';
 
 -- A new version of the time zones may move a due time; resume_schedule starts the schedule by the
 -- new due time.
@@ -382,7 +383,7 @@ BEGIN
     UNION ALL SELECT * FROM pulse_internal.broken_p13
     UNION ALL SELECT * FROM pulse_internal.broken_p14
     ORDER BY 1, 2;
-  RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_look() ORDER BY 2;
+  RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_check() ORDER BY 2;
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
   'Checks promises P1 to P4, P7, P8 and P12 to P14 over the tables and returns one row per '

@@ -37,7 +37,7 @@ BEGIN ATOMIC
      WHERE s.stxrelid = relation
   )
   SELECT f.fault FROM (
-    SELECT 1 AS turn, pg_describe_object('pg_class'::regclass, c.oid, 0)
+    SELECT 1 AS ord, pg_describe_object('pg_class'::regclass, c.oid, 0)
              || ', which is no ordinary table' AS fault
       FROM pg_class AS c WHERE c.oid = relation AND c.relkind <> 'r'
     UNION ALL
@@ -68,7 +68,7 @@ BEGIN ATOMIC
      -- The server's own objects leave no row here.
      WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass,
                             'pg_opclass'::regclass)
-  ) AS f ORDER BY f.turn, f.fault LIMIT 1;
+  ) AS f ORDER BY f.ord, f.fault LIMIT 1;
 END;
 COMMENT ON FUNCTION pulse_internal.foreign_code(regclass, text[]) IS
   'Returns the object that lets a query of these columns of a relation, or a DELETE of rows, run '

@@ -18,7 +18,7 @@ COMMENT ON COLUMN pulse.operation.state IS
   'running (steps are left), done, or stopped before the last step';
 COMMENT ON COLUMN pulse.operation.last_id IS
   'Jobs with a higher id were added later, and are left alone';
-COMMENT ON COLUMN pulse.operation.looked_to IS 'The id that the last step looked at last';
+COMMENT ON COLUMN pulse.operation.checked_to IS 'The last id that the last step checked';
 COMMENT ON COLUMN pulse.operation.changed IS 'How many jobs the operation has changed';
 COMMENT ON COLUMN pulse.operation.skipped IS
   'How many jobs of the filter the operation left alone: another transaction held the job, '
@@ -30,8 +30,8 @@ COMMENT ON COLUMN pulse.operation.ended_at IS 'When the operation was done or st
 COMMENT ON TABLE pulse.operation_job IS 'The jobs that an operation changed, for undo_operation().';
 COMMENT ON COLUMN pulse.operation_job.operation_id IS 'The operation';
 COMMENT ON COLUMN pulse.operation_job.job_id IS 'The job';
-COMMENT ON COLUMN pulse.operation_job.mark IS
-  'How the operation left the job: another mark means that the job has moved since';
+COMMENT ON COLUMN pulse.operation_job.stamp IS
+  'How the operation left the job: another stamp means that the job has moved since';
 COMMENT ON COLUMN pulse.operation_job.before IS
   'The row of the job before, without payload, checkpoint and result';
 
@@ -196,7 +196,7 @@ COMMENT ON FUNCTION pulse_internal.texts_to_read(int[]) IS
 -- In order of ids, so a job that the action has moved, and that comes back, is met once.
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_filter(
     action text, filter json, moment timestamptz, above bigint, last_id bigint, max_rows int,
-    max_looked int, OUT job_ids bigint[], OUT looked_to bigint)
+    max_checked int, OUT job_ids bigint[], OUT checked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -206,47 +206,47 @@ DECLARE
 BEGIN
   SELECT * INTO c FROM pulse_internal.read_filter(action, filter, moment);
   IF num_nonnulls(c.error, c.error_line) > 0 AND c.ids IS NULL THEN
-    max_looked := least(max_looked, 20000);
-    max_looked := least(max_looked, pulse_internal.texts_to_read(CASE WHEN is_live
+    max_checked := least(max_checked, 20000);
+    max_checked := least(max_checked, pulse_internal.texts_to_read(CASE WHEN is_live
       THEN ARRAY(SELECT octet_length(j.last_error) FROM pulse.job AS j
-                  WHERE j.id > above AND j.id <= last_id ORDER BY j.id LIMIT max_looked)
+                  WHERE j.id > above AND j.id <= last_id ORDER BY j.id LIMIT max_checked)
       ELSE ARRAY(SELECT octet_length(f.last_error) FROM pulse.finished_job AS f
-                  WHERE f.id > above AND f.id <= last_id ORDER BY f.id LIMIT max_looked) END));
+                  WHERE f.id > above AND f.id <= last_id ORDER BY f.id LIMIT max_checked) END));
   END IF;
   -- Of the four lists one is read.
-  WITH looked AS MATERIALIZED (
+  WITH checked AS MATERIALIZED (
     (SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,
             j.last_error
        FROM pulse.job AS j
       WHERE is_live AND c.ids IS NULL AND j.id > above AND j.id <= last_id
-      ORDER BY j.id LIMIT max_looked)
+      ORDER BY j.id LIMIT max_checked)
     UNION ALL
     (SELECT j.id, j.state::text, j.identifier, j.queue_name, j.job_key, j.created_at, j.last_error
        FROM pulse.job AS j
       WHERE is_live AND j.id = ANY (c.ids) AND j.id > above AND j.id <= last_id
-      ORDER BY j.id LIMIT max_looked)
+      ORDER BY j.id LIMIT max_checked)
     UNION ALL
     (SELECT f.id, f.state::text, f.identifier, f.queue_name, f.job_key, f.created_at, f.last_error
        FROM pulse.finished_job AS f
       WHERE NOT is_live AND c.ids IS NULL AND f.id > above AND f.id <= last_id
-      ORDER BY f.id LIMIT max_looked)
+      ORDER BY f.id LIMIT max_checked)
     UNION ALL
     (SELECT f.id, f.state::text, f.identifier, f.queue_name, f.job_key, f.created_at, f.last_error
        FROM pulse.finished_job AS f
       WHERE NOT is_live AND f.id = ANY (c.ids) AND f.id > above AND f.id <= last_id
-      ORDER BY f.id LIMIT max_looked))
-  SELECT ARRAY(SELECT l.id FROM looked AS l
+      ORDER BY f.id LIMIT max_checked))
+  SELECT ARRAY(SELECT l.id FROM checked AS l
                 WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
                         l.created_at, l.last_error, c.states, c.task, c.queue, c.key, c.error,
                         c.error_line, c.before, c.after)
                 ORDER BY l.id LIMIT max_rows),
-         CASE WHEN count(*) = max_looked THEN max(l.id) END
-    INTO job_ids, looked_to FROM looked AS l;
+         CASE WHEN count(*) = max_checked THEN max(l.id) END
+    INTO job_ids, checked_to FROM checked AS l;
   IF cardinality(job_ids) = max_rows THEN
-    looked_to := job_ids[max_rows];
+    checked_to := job_ids[max_rows];
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_of_filter(text, json, timestamptz, bigint, bigint, int,
     int) IS
-  'Returns the next jobs of a filter above an id, at most max_rows among the next max_looked, and '
+  'Returns the next jobs of a filter above an id, at most max_rows among the next max_checked, and '
   'the last id that the function read; NULL: the function read all ids up to last_id.';

@@ -6,16 +6,16 @@ CREATE OR REPLACE FUNCTION pulse.preview_operation(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   -- Live jobs are wider.
-  max_looked CONSTANT int := CASE WHEN pulse_internal.of_live_jobs(action) THEN 80000
+  max_checked CONSTANT int := CASE WHEN pulse_internal.of_live_jobs(action) THEN 80000
                                ELSE 110000 END;
   found record;
 BEGIN
   PERFORM pulse_internal.refuse_lost(r.ids)
      FROM pulse_internal.read_filter(action, filter, pulse.now()) AS r;
   SELECT * INTO found FROM pulse_internal.next_of_filter(
-    action, filter, pulse.now(), 0, 9223372036854775807, max_looked, max_looked);
+    action, filter, pulse.now(), 0, 9223372036854775807, max_checked, max_checked);
   jobs := cardinality(found.job_ids);
-  is_exact := found.looked_to IS NULL;
+  is_exact := found.checked_to IS NULL;
   sample_ids := found.job_ids[1 : 20];
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
@@ -202,7 +202,7 @@ BEGIN
     SELECT * INTO next FROM pulse_internal.next_of_undo(o, max_jobs);
   ELSE
     SELECT * INTO next FROM pulse_internal.next_of_filter(
-      o.action, o.filter, o.created_at, o.looked_to, o.last_id, max_jobs, 20000);
+      o.action, o.filter, o.created_at, o.checked_to, o.last_id, max_jobs, 20000);
   END IF;
   step := pulse_internal.step_over_refused(o, next.job_ids);
   UPDATE pulse.operation AS p
@@ -211,9 +211,9 @@ BEGIN
            WHEN 'undo' THEN coalesce(cardinality(step.reasons), 0)
            ELSE cardinality(next.job_ids) - step.done END,
          skipped_because = pulse_internal.counted_reasons(p.skipped_because, step.reasons),
-         looked_to = coalesce(next.looked_to, p.last_id),
-         state = CASE WHEN next.looked_to IS NULL THEN 'done' ELSE 'running' END,
-         ended_at = CASE WHEN next.looked_to IS NULL THEN pulse.now() END, updated_at = pulse.now()
+         checked_to = coalesce(next.checked_to, p.last_id),
+         state = CASE WHEN next.checked_to IS NULL THEN 'done' ELSE 'running' END,
+         ended_at = CASE WHEN next.checked_to IS NULL THEN pulse.now() END, updated_at = pulse.now()
    WHERE p.id = o.id RETURNING * INTO o;
   RETURN o;
 END $$;
@@ -262,7 +262,7 @@ BEGIN
     PERFORM pulse_internal.check_name('actor', actor, 128);
   END IF;
   INSERT INTO pulse.operation
-    (action, filter, arguments, actor, role, last_id, looked_to, undoes, created_at, updated_at)
+    (action, filter, arguments, actor, role, last_id, checked_to, undoes, created_at, updated_at)
   VALUES
     ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id, 0, o.id, pulse.now(),
      pulse.now())

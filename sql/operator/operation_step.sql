@@ -9,24 +9,24 @@ COMMENT ON FUNCTION pulse_internal.epoch_us(timestamptz) IS
   'Returns a moment in microseconds since 1970; from 294247 on the number needs more than 64 '
   'bits.';
 
--- A claim, a retry, a reschedule and a snooze each change the mark; a release of a job that never
--- started leaves the mark unchanged. A body that the server parsed would keep owners from adding
+-- A claim, a retry, a reschedule and a snooze each change the stamp; a release of a job that never
+-- started leaves the stamp unchanged. A body that the server parsed would keep owners from adding
 -- columns.
-CREATE OR REPLACE FUNCTION pulse_internal.live_mark(job pulse.job) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.live_stamp(job pulse.job) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT pg_catalog.concat_ws('/', job.revision, job.attempts, job.crashes,
            pulse_internal.epoch_us(job.run_at), job.token,
            pulse_internal.epoch_us(job.cancel_requested_at));
 $$;
-COMMENT ON FUNCTION pulse_internal.live_mark(pulse.job) IS
+COMMENT ON FUNCTION pulse_internal.live_stamp(pulse.job) IS
   'Returns a text that differs once a live job has run or was changed.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.ended_mark(job pulse.finished_job) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.ended_stamp(job pulse.finished_job) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT pg_catalog.concat_ws('/', job.revision, job.state,
            pulse_internal.epoch_us(job.finished_at));
 $$;
-COMMENT ON FUNCTION pulse_internal.ended_mark(pulse.finished_job) IS
+COMMENT ON FUNCTION pulse_internal.ended_stamp(pulse.finished_job) IS
   'Returns a text that differs once an ended job has ended again.';
 
 -- The documents go before the row becomes JSON, because no function reads some contents of
@@ -73,11 +73,11 @@ COMMENT ON FUNCTION pulse_internal.noted_waits(bigint) IS
   'completing, as an operation notes parents.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
-    operation_id bigint, job_id bigint, mark text, before json)
+    operation_id bigint, job_id bigint, stamp text, before json)
   RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
-  VALUES (operation_id, job_id, mark, before);
+  INSERT INTO pulse.operation_job (operation_id, job_id, stamp, before)
+  VALUES (operation_id, job_id, stamp, before);
 $$;
 COMMENT ON FUNCTION pulse_internal.note_change(bigint, bigint, text, json) IS
   'Notes how an operation left a job, and how the job was before, without the documents.';
@@ -112,7 +112,7 @@ BEGIN
     ended.attempts := 0;
     ended.crashes := 0;
     PERFORM pulse_internal.note_change(
-      o.id, next_id, pulse_internal.live_mark(pulse_internal.revive(ended)), before);
+      o.id, next_id, pulse_internal.live_stamp(pulse_internal.revive(ended)), before);
     done := done + 1;
   END LOOP;
   RETURN done;
@@ -132,7 +132,7 @@ BEGIN
     SELECT j.id, j AS job FROM pulse.job AS j
      WHERE j.id = ANY (job_ids) AND j.state <> 'running' ORDER BY j.id FOR UPDATE SKIP LOCKED
   ), noted AS (
-    INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
+    INSERT INTO pulse.operation_job (operation_id, job_id, stamp, before)
     SELECT o.id, l.id, '', pulse_internal.without_documents(l.job)::jsonb
            || CASE WHEN (l.job).waits_on IS NULL THEN '{}' ELSE pulse_internal.noted_waits(l.id) END
       FROM locked AS l
@@ -140,7 +140,7 @@ BEGIN
   )
   SELECT array_agg(n.job_id) INTO ids FROM noted AS n;
   PERFORM pulse_internal.finish_waiting(ids, how, error);
-  UPDATE pulse.operation_job AS n SET mark = pulse_internal.ended_mark(f)
+  UPDATE pulse.operation_job AS n SET stamp = pulse_internal.ended_stamp(f)
     FROM pulse.finished_job AS f
    WHERE n.operation_id = o.id AND n.job_id = ANY (ids) AND f.id = n.job_id;
   RETURN coalesce(cardinality(ids), 0);
@@ -166,7 +166,7 @@ BEGIN
     before := pulse_internal.without_documents(job);
     PERFORM pulse.cancel_job(job.id, reason);
     SELECT * INTO job FROM pulse.job AS j WHERE j.id = job.id;
-    PERFORM pulse_internal.note_change(o.id, job.id, pulse_internal.live_mark(job), before);
+    PERFORM pulse_internal.note_change(o.id, job.id, pulse_internal.live_stamp(job), before);
     done := done + 1;
   END LOOP;
   RETURN done;
@@ -190,12 +190,12 @@ BEGIN
        AND coalesce(new_attempts, j.attempts) < coalesce(new_max_attempts, j.max_attempts)
      ORDER BY j.id FOR UPDATE SKIP LOCKED
   ), noted AS (
-    INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
+    INSERT INTO pulse.operation_job (operation_id, job_id, stamp, before)
     SELECT o.id, l.id, '', pulse_internal.without_documents(l.job) FROM locked AS l
     RETURNING job_id
   )
   SELECT array_agg(n.job_id) INTO ids FROM noted AS n;
-  UPDATE pulse.operation_job AS n SET mark = pulse_internal.live_mark(j)
+  UPDATE pulse.operation_job AS n SET stamp = pulse_internal.live_stamp(j)
     FROM pulse.reschedule_jobs(ids, new_run_at, (o.arguments ->> 'priority')::int, new_attempts,
                                new_max_attempts) AS j
    WHERE n.operation_id = o.id AND n.job_id = j.id;

@@ -9,17 +9,17 @@ COMMENT ON COLUMN pulse.operation.skipped_because IS
   'whose change raises an error; NULL without any';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
-    o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
+    o pulse.operation, max_rows int, OUT job_ids bigint[], OUT checked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
-                    WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to AND n.undo IS NULL
+                    WHERE n.operation_id = o.undoes AND n.job_id > o.checked_to AND n.undo IS NULL
                     ORDER BY n.job_id LIMIT max_rows);
-  looked_to := job_ids[max_rows];
+  checked_to := job_ids[max_rows];
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
-  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last jobs.';
+  'Returns the next jobs whose change is to be taken back; checked_to: NULL with the last jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.noted_ids(before json, member text) RETURNS bigint[]
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -154,7 +154,7 @@ BEGIN
     WHEN job.id IS NULL AND pulse_internal.is_live(change.job_id)
       THEN 'another transaction holds it'
     WHEN job.id IS NULL OR job.state = 'running' OR job.waits_on IS NOT NULL
-         OR pulse_internal.live_mark(job) <> change.mark THEN 'it has moved since'
+         OR pulse_internal.live_stamp(job) <> change.stamp THEN 'it has moved since'
     WHEN ended.cancelled_by IS NULL THEN NULL
     WHEN pulse_internal.circle_of(change.job_id, parents) IS NOT NULL
       THEN 'it would wait for itself'
@@ -209,7 +209,7 @@ BEGIN
     WHEN ended.id IS NULL AND pulse_internal.is_on_record(change.job_id)
       THEN 'another transaction holds it'
     WHEN ended.id IS NULL AND NOT pulse_internal.is_live(change.job_id) THEN 'it is not on record'
-    WHEN ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
+    WHEN ended.id IS NULL OR pulse_internal.ended_stamp(ended) <> change.stamp
       THEN 'it has moved since'
     WHEN NOT pulse_internal.lock_cancelled(ended.id)
       THEN 'another transaction holds a job after it'
@@ -267,7 +267,7 @@ BEGIN
   SELECT * INTO job FROM pulse.job AS j WHERE j.id = change.job_id FOR UPDATE SKIP LOCKED;
   IF job.id IS NULL AND pulse_internal.is_live(change.job_id) THEN
     RETURN 'another transaction holds it';
-  ELSIF job.id IS NULL OR pulse_internal.live_mark(job) <> change.mark THEN
+  ELSIF job.id IS NULL OR pulse_internal.live_stamp(job) <> change.stamp THEN
     RETURN 'it has moved since';
   ELSIF job.state = 'running' THEN
     UPDATE pulse.job AS j SET cancel_requested_at = NULL, cancel_reason = NULL

@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.left_behind(job pulse.job) RETURNS jso
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN nullif(json_strip_nulls(json_build_object(
-    'last_error', job.last_error, 'recovered', job.recovered, 'queue_turn', job.queue_turn,
+    'last_error', job.last_error, 'recovered', job.recovered, 'succession', job.succession,
     'stage', job.stage, 'progress', job.progress, 'message', job.message,
     'last_activity_at', job.last_activity_at))::text, '{}')::json;
 END $$;
@@ -42,7 +42,7 @@ COMMENT ON FUNCTION pulse_internal.left_behind(pulse.job) IS
   'NULL for no value.';
 
 -- A higher revision says that the attempts may have started again. The place that a job kept in a
--- strict queue (turn 1) ended with the job: another may have begun since.
+-- strict queue (succession 1) ended with the job: another may have begun since.
 CREATE OR REPLACE FUNCTION pulse_internal.restore_job(
     ended pulse.finished_job, waits_on bigint = NULL, before json = NULL)
   RETURNS pulse.job
@@ -54,13 +54,13 @@ DECLARE
 BEGIN
   IF before IS NULL THEN
     was.last_error := ended.last_error;
-    was.queue_turn := CASE WHEN ended.state <> 'cancelled' THEN 2 END;
+    was.succession := CASE WHEN ended.state <> 'cancelled' THEN 2 END;
   END IF;
   DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
      job_key, flags, last_activity_at, stage, progress, message, checkpoint, last_error, recovered,
-     revision, created_at, updated_at, scheduled_for, waits_on, starts_when, start_by, queue_turn,
+     revision, created_at, updated_at, scheduled_for, waits_on, starts_when, start_by, succession,
      keeps_result, parents, traceparent, added_by)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
@@ -70,7 +70,7 @@ BEGIN
      was.last_activity_at, was.stage, was.progress, was.message, ended.checkpoint, was.last_error,
      was.recovered, pulse_internal.next_revision(ended.revision), ended.created_at, pulse.now(),
      ended.scheduled_for, restore_job.waits_on, ended.starts_when, ended.start_by,
-     CASE WHEN ended.queue_name IS NOT NULL THEN nullif(was.queue_turn, 1) END,
+     CASE WHEN ended.queue_name IS NOT NULL THEN nullif(was.succession, 1) END,
      ended.keeps_result, ended.parents, ended.traceparent, ended.added_by)
   RETURNING * INTO revived;
   PERFORM pulse_internal.forget_superseded(ended.job_key, ended.id);

@@ -127,11 +127,11 @@ COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
   'Returns the open and running jobs of a level and of all queues within the level, at most '
   'max_jobs.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.level_room(
-    queue_name text, OUT room bigint, OUT level text, OUT total int, OUT paused boolean,
+CREATE OR REPLACE FUNCTION pulse_internal.level_places_left(
+    queue_name text, OUT places_left bigint, OUT level text, OUT total int, OUT paused boolean,
     OUT concurrency int, OUT is_strict boolean, OUT is_dry boolean, OUT next_token timestamptz)
-  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_level_room';
-COMMENT ON FUNCTION pulse_internal.level_room(text) IS
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_level_places_left';
+COMMENT ON FUNCTION pulse_internal.level_places_left(text) IS
   'Returns how many more jobs the levels of a queue let the queue open (NULL: no limit), which '
   'level has the fewest places left, the total of that level, whether a level is paused, how many '
   'jobs the queue runs at a time, whether the queue is strict, and whether a rate leaves the '

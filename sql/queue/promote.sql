@@ -1,5 +1,5 @@
--- Marks, promotion and wake-ups: the changes that a commit makes for waiting workers and sessions,
--- and the only way that a queue's job becomes ready. See extension/queue/promote.cpp and
+-- Promotion marks, promotion and wake-ups: the changes that a commit makes for waiting workers and
+-- sessions, and the only way that a queue's job becomes ready. See extension/queue/promote.cpp and
 -- extension/wake/pending_wakes.cpp.
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_job(
@@ -52,9 +52,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.promote_marked(max_count int) RETURNS 
 COMMENT ON FUNCTION pulse_internal.promote_marked(int) IS
   'Promotes marked queues, at most max_count marks; returns whether marks remain.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.keep_queue_looks() RETURNS void
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_looks';
-COMMENT ON FUNCTION pulse_internal.keep_queue_looks() IS
+CREATE OR REPLACE FUNCTION pulse_internal.keep_queue_readings() RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_readings';
+COMMENT ON FUNCTION pulse_internal.keep_queue_readings() IS
   'Keeps the readings of queues by this transaction even if the transaction rolls back.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.reconcile_queues(

@@ -87,7 +87,7 @@ COMMENT ON FUNCTION pulse_internal.note_death(text, bigint) IS
   'the queue''s on_dead says so, and notifies listeners of pulse_events; returns whether the call '
   'paused the queue.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.turn_of_queue(queue_name text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.successor_of_queue(queue_name text) RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -95,12 +95,12 @@ DECLARE
   first_job pulse.job;
 BEGIN
   SELECT * INTO first_job FROM pulse.job AS j
-   WHERE j.queue_name = turn_of_queue.queue_name AND j.queue_turn IS NOT NULL
+   WHERE j.queue_name = successor_of_queue.queue_name AND j.succession IS NOT NULL
      AND j.index_lane IN ('p', 'k')
-   ORDER BY j.queue_name, j.queue_turn, j.id LIMIT 1;
+   ORDER BY j.queue_name, j.succession, j.id LIMIT 1;
   RETURN first_job;
 END $$;
-COMMENT ON FUNCTION pulse_internal.turn_of_queue(text) IS
+COMMENT ON FUNCTION pulse_internal.successor_of_queue(text) IS
   'Returns the parked job that a strict queue starts before all others; NULL without one.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_kept_waiting(queue_name text, moment timestamptz)
@@ -113,7 +113,7 @@ BEGIN
            WHERE s.level = is_kept_waiting.queue_name) THEN
     RETURN false;
   END IF;
-  first_job := pulse_internal.turn_of_queue(is_kept_waiting.queue_name);
+  first_job := pulse_internal.successor_of_queue(is_kept_waiting.queue_name);
   RETURN pulse_internal.is_paused_by_end(is_kept_waiting.queue_name)
       OR first_job.key_is_undecided
       OR coalesce(greatest(first_job.run_at, first_job.updated_at) >= moment, false);

@@ -93,14 +93,14 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.try_schedules(timestamptz) IS
   'Calls settle_schedules, unless a table is locked.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.try_promotion(max_marks int) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.try_promotion(max_promotion_marks int) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_internal.try_lock_tables(
            '{job,finished_job,queue_rate,dependency}',
            '{task,queue,queue_pause,flow_job}') IS NULL
-     AND pulse_internal.promote_marked(max_marks);
+     AND pulse_internal.promote_marked(max_promotion_marks);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_promotion(int) IS
   'Calls promote_marked, unless a table is locked; returns whether queue marks remain that a call '
@@ -115,7 +115,7 @@ BEGIN
   IF pulse_internal.try_lock_tables('{}', '{queue}') IS NULL THEN
     PERFORM pulse_internal.park_unserved();
   END IF;
-  FOR round IN 1..8 LOOP
+  FOR attempt IN 1..8 LOOP
     EXIT WHEN NOT pulse_internal.try_promotion(32) OR clock_timestamp() >= ends;
   END LOOP;
 EXCEPTION WHEN OTHERS OR assert_failure THEN
@@ -137,15 +137,16 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.try_returned(max_jobs, ends);
   result.jobs_failed := result.jobs_failed
-    + pulse_internal.try_expiry(pulse_internal.room(result, max_jobs), ends);
+    + pulse_internal.try_expiry(pulse_internal.jobs_left(result, max_jobs), ends);
   result.jobs_failed := result.jobs_failed + pulse_internal.try_keys(max_jobs, ends);
-  found_nothing := result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs;
+  found_nothing := result.workers_lost = 0
+    AND pulse_internal.jobs_left(result, max_jobs) = max_jobs;
   PERFORM pulse_internal.await_prepared(x.transaction, x.prepared)
      FROM pg_prepared_xacts AS x WHERE x.database = current_database();
   PERFORM pulse_internal.publish_prepared();
-  -- While the server runs, only COMMIT PREPARED can leave a queue without a mark: where the library
-  -- is not preloaded, or a restart came between. A check of all queues takes long where the queues
-  -- are many, so the next sweep goes on where this step ends.
+  -- While the server runs, only COMMIT PREPARED can leave a queue without a queue mark: where the
+  -- library is not preloaded, or a restart came between. A check of all queues takes long where the
+  -- queues are many, so the next sweep goes on where this step ends.
   PERFORM pulse_internal.try_queues(
     CASE WHEN found_nothing AND EXISTS (
       SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN 0

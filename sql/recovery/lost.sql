@@ -181,7 +181,7 @@ BEGIN
       PERFORM pulse_internal.warn_of_refused(refused);
       RETURN;
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
-      NULL;  -- looks again
+      NULL;  -- tries again
     END;
   END LOOP;
 END $$;

@@ -19,13 +19,14 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.count_recovered(pulse_internal.sweep_result, text[]) IS
   'Adds the new states of recovered jobs to a sweep''s counts.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.room(result pulse_internal.sweep_result, max_count int)
+CREATE OR REPLACE FUNCTION pulse_internal.jobs_left(
+    result pulse_internal.sweep_result, max_count int)
   RETURNS int
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
 END $$;
-COMMENT ON FUNCTION pulse_internal.room(pulse_internal.sweep_result, int) IS
+COMMENT ON FUNCTION pulse_internal.jobs_left(pulse_internal.sweep_result, int) IS
   'Returns how many more jobs a sweep may end.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.recover_lost(
@@ -49,9 +50,9 @@ BEGIN
   FOR dead_id IN SELECT d FROM pulse_internal.dead_owners() AS d LOOP
     SELECT * INTO owner FROM pulse_internal.owner_end(dead_id);
     LOOP
-      wanted := least(batch, pulse_internal.room(result, max_count));
+      wanted := least(batch, pulse_internal.jobs_left(result, max_count));
       -- A sweep that finds only locked jobs goes on to the next owner.
-      IF wanted <= 0 OR (pulse_internal.room(result, max_count) < max_count
+      IF wanted <= 0 OR (pulse_internal.jobs_left(result, max_count) < max_count
                          AND clock_timestamp() >= ends) THEN
         EXIT owners;
       END IF;
@@ -86,7 +87,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  wanted int := least(pulse_internal.room(result, max_count), 1000);
+  wanted int := least(pulse_internal.jobs_left(result, max_count), 1000);
   endings pulse_internal.ending[];
   ended record;
   refused text[];
@@ -138,8 +139,8 @@ BEGIN
   SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
     FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends, is_apart) AS m;
   result := pulse_internal.recover_lost(result, max_jobs, ends, is_apart);
-  IF pulse_internal.room(result, max_jobs) = max_jobs
-     OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
+  IF pulse_internal.jobs_left(result, max_jobs) = max_jobs
+     OR (pulse_internal.jobs_left(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
     result := pulse_internal.recover_late(result, max_jobs, live_us,
                                           CASE WHEN is_apart THEN ends END);
   END IF;

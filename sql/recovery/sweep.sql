@@ -185,7 +185,7 @@ BEGIN
       result.skipped_time := pulse_internal.end_sweep(judged_us);
       -- The readings of queues by the dry run stay; the marks of queues that the dry run promoted
       -- come back.
-      PERFORM pulse_internal.keep_queue_looks();
+      PERFORM pulse_internal.keep_queue_readings();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
       NULL;  -- the server undoes the changes, and the call returns the counts

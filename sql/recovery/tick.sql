@@ -41,7 +41,7 @@ BEGIN
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time);
-    more := done.workers_lost > 0 OR pulse_internal.room(done, max_count) < max_count
+    more := done.workers_lost > 0 OR pulse_internal.jobs_left(done, max_count) < max_count
       OR pulse_internal.try_schedules(ends);
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;

@@ -10,7 +10,7 @@ CREATE TABLE pulse.operation (
   role       text NOT NULL,
   state      text NOT NULL DEFAULT 'running',
   last_id    bigint NOT NULL,
-  looked_to  bigint NOT NULL DEFAULT 0,
+  checked_to  bigint NOT NULL DEFAULT 0,
   changed    bigint NOT NULL DEFAULT 0,
   skipped    bigint NOT NULL DEFAULT 0,
   undoes     bigint UNIQUE,
@@ -23,7 +23,7 @@ CREATE INDEX operation_updated_idx ON pulse.operation (updated_at);
 CREATE TABLE pulse.operation_job (
   operation_id bigint NOT NULL,
   job_id       bigint NOT NULL,
-  mark         text NOT NULL,
+  stamp        text NOT NULL,
   before       json NOT NULL,
   undo         text,
   PRIMARY KEY (operation_id, job_id)

@@ -334,7 +334,7 @@ COMMENT ON COLUMN pulse.job.waits_on IS
 COMMENT ON COLUMN pulse.job.starts_when IS
   'When the job starts: completed, ended or failed, as add_job_after was asked; NULL for a job '
   'that never waited for others';
-COMMENT ON COLUMN pulse.job.queue_turn IS
+COMMENT ON COLUMN pulse.job.succession IS
   'For strict queues: 1 once a job has been claimed and waits again, 2 after retry_job of one that '
   'ended failed, quarantined or expired; the lower one starts before all others. NULL: neither';
 COMMENT ON COLUMN pulse.job.keeps_result IS

@@ -14,8 +14,8 @@ SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
        pg_catalog.left(pg_catalog.gen_random_uuid()::text, 10), '-', ''))::bit(64)::bigint, false)
   FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
 
--- The hash that gives a queue a mark in shared memory. The hash must never change: an index uses
--- the hash.
+-- The hash that gives a queue a queue mark in shared memory. The hash must never change: an index
+-- uses the hash.
 CREATE FUNCTION pulse_internal.queue_bucket(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
@@ -62,7 +62,7 @@ CREATE TABLE pulse.job (
   scheduled_for       timestamptz,
   start_by            timestamptz,
   starts_when         text,
-  queue_turn          smallint,
+  succession          smallint,
   keeps_result        boolean,
   parents             json,
   traceparent         text,
@@ -83,7 +83,7 @@ CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
 -- Recovery, held() and heartbeats find a worker's jobs on this index and in claim_batch.
 CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
   WHERE running_worker_id IS NOT NULL;
--- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
+-- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by queue mark.
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse_internal.queue_bucket(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
@@ -100,11 +100,11 @@ CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane IN ('r', 'k');
 -- Sweeps end the jobs that no claim took in time. A claim empties the column.
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
--- Promotion: the waiting jobs of one mark by the parent that they watch.
+-- Promotion: the waiting jobs of one parent mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id) WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
-CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
-  WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
+CREATE INDEX job_successor_idx ON pulse.job (queue_name, succession, id)
+  WHERE succession IS NOT NULL AND index_lane IN ('p', 'k');
 
 -- The owners of jobs claimed in place. A row is deleted when the last job of the row has ended, or
 -- when a heartbeat of the row's worker indexes the jobs that still run.

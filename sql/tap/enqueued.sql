@@ -1,4 +1,4 @@
--- Assertions about jobs that wait. Each looks at all that the test sees, so a test of one statement
+-- Assertions about jobs that wait. Each reads all that the test sees, so a test of one statement
 -- says enqueues(), which compares before and after.
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_missing(wanted jsonb) RETURNS text

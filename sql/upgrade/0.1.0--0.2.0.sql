@@ -104,7 +104,7 @@ ALTER TABLE pulse.job
   ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN start_by timestamptz,
   ADD COLUMN starts_when text,
-  ADD COLUMN queue_turn smallint,
+  ADD COLUMN succession smallint,
   ADD COLUMN keeps_result boolean,
   ADD COLUMN parents json,
   ADD COLUMN traceparent text,
@@ -130,12 +130,12 @@ CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane IN ('r', 'k');
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
--- Promotion: the waiting jobs of one mark by the parent that they watch.
+-- Promotion: the waiting jobs of one parent mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
   WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
-CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
-  WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
+CREATE INDEX job_successor_idx ON pulse.job (queue_name, succession, id)
+  WHERE succession IS NOT NULL AND index_lane IN ('p', 'k');
 
 -- No transaction may use the value before the update has committed.
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
@@ -200,7 +200,7 @@ CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
 ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 
--- The lock of a key lasts no longer than a look and a write.
+-- The lock of a key lasts no longer than a check and a write.
 DROP FUNCTION pulse_internal.lock_key(text);
 DROP FUNCTION pulse_internal.lock_keys(text[]);
 DROP FUNCTION pulse_internal.take_key_from_running(text);

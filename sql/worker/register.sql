@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.incarnation() RETURNS bigint
 COMMENT ON FUNCTION pulse_internal.incarnation() IS
   'Returns a number that names this run of the server.';
 
--- Every worker's threshold must have room for two heartbeats and one and a half sweep intervals.
+-- Every worker's threshold must span two heartbeats and one and a half sweep intervals.
 CREATE OR REPLACE FUNCTION pulse_internal.least_threshold_us(interval_us bigint) RETURNS bigint
   LANGUAGE sql STABLE STRICT PARALLEL SAFE
   RETURN 2 * interval_us + coalesce(pulse_internal.setting_us('sweep_interval'), 0) * 3 / 2;
@@ -86,7 +86,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_worker(text, text[], interval) IS
   'Raises PU004 for a name or value out of range, PU003 for settings under which living workers '
-  'would look lost.';
+  'would seem lost.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.warn_in_block(what text) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_warn_in_block';

@@ -203,7 +203,7 @@ subtest 'a schedule that was due' => sub {
 };
 
 # What needs more than this test makes: 10,000 jobs in a flow, a fault in a schedule, …
-my %rare = (flows => 'looked_at', schedules => 'last_error', operations => 'subject',
+my %rare = (flows => 'jobs_checked', schedules => 'last_error', operations => 'subject',
     'job: explanation' => 'until');
 
 subtest 'the page lists each command, and each field had a value' => sub {

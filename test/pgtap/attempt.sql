@@ -164,7 +164,7 @@ CREATE VIEW expected_job AS
            'worker_id', NULL, 'token', NULL, 'claimed_at', NULL, 'claimed_live_us', NULL,
            'activity_live_us', NULL, 'running_worker_id', NULL,
            'index_lane', CASE x.next_state WHEN 'parked' THEN 'p' ELSE 'o' END,
-           'queue_turn', CASE x.next_state WHEN 'parked' THEN 1 END) AS fact
+           'succession', CASE x.next_state WHEN 'parked' THEN 1 END) AS fact
     FROM expected AS x, LATERAL (SELECT b.* FROM before AS b WHERE b.id = x.id) AS j
    WHERE x.next_state IN ('ready', 'parked');
 -- An ended one is kept as it was when it ran.

@@ -11,15 +11,15 @@ CREATE FUNCTION index_rules(
 
 -- Every kind of job that an expression could tell from another. A running job has a worker.
 INSERT INTO pulse.job (identifier, state, in_place, worker_id, queue_name, job_key, start_by,
-                       waits_on, key_is_undecided, queue_turn)
+                       waits_on, key_is_undecided, succession)
 SELECT 'mail', state, in_place, worker_id, queue_name,
        CASE WHEN has_key THEN format('%s', row_number() OVER ()) END, start_by, waits_on,
-       is_undecided, queue_turn
+       is_undecided, succession
   FROM unnest(enum_range(NULL::pulse.job_state)) AS state,
        unnest(ARRAY[true, false]) AS in_place, unnest(ARRAY[7, NULL]) AS worker_id,
        unnest(ARRAY['q', NULL]) AS queue_name, unnest(ARRAY[true, false]) AS has_key,
        unnest(ARRAY[now(), NULL]) AS start_by, unnest(ARRAY[5000, NULL]) AS waits_on,
-       unnest(ARRAY[true, NULL]) AS is_undecided, unnest(ARRAY[1, NULL]) AS queue_turn
+       unnest(ARRAY[true, NULL]) AS is_undecided, unnest(ARRAY[1, NULL]) AS succession
  WHERE (state <> 'running' OR worker_id IS NOT NULL) AND (state = 'parked' OR waits_on IS NULL)
    AND (state = 'parked' AND has_key OR is_undecided IS NULL);
 

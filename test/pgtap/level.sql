@@ -298,7 +298,8 @@ SELECT n, 8, true, now(), now(), false FROM unnest('{old,odd/*}'::text[]) AS n;
 SELECT results_eq($$
   SELECT n, r.concurrency, r.is_strict, r.paused, r.level, r.total
     FROM unnest('{l,l/new,l/own,l/own/in,l/strict,l/paused,l/paused/in,p,p/in,r,r/in,old,old/in,
-                  odd/in,none,none/in}'::text[]) AS n, pulse_internal.level_room(n) AS r$$, $$
+                  odd/in,none,none/in}'::text[]) AS n,
+         pulse_internal.level_places_left(n) AS r$$, $$
   SELECT q.n, s.concurrency, s.is_strict, s.any_paused, least.level,
          CASE WHEN NOT least.paused THEN least.total END
     FROM unnest('{l,l/new,l/own,l/own/in,l/strict,l/paused,l/paused/in,p,p/in,r,r/in,old,old/in,

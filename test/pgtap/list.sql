@@ -142,7 +142,7 @@ SELECT throws_ok('SELECT pulse.flow_jobs(1, 0)', 'PU004', NULL, 'a number of row
 SELECT expect_function('list_flows',
   'before bigint DEFAULT NULL::bigint, max_rows integer DEFAULT 50',
   'TABLE(id bigint, name text, created_at timestamp with time zone, jobs bigint, '
-  'looked_at bigint, waiting bigint, running bigint, completed bigint, failed bigint, '
+  'jobs_checked bigint, waiting bigint, running bigint, completed bigint, failed bigint, '
   'cancelled bigint, last_finished_at timestamp with time zone)', 'stable', 'definer');
 SELECT pulse.cancel_job(:page) \g /dev/null
 SELECT pulse.add_flow('[{"identifier": "a"}, {"identifier": "b"}, {"identifier": "c"}]', 'abc')
@@ -155,9 +155,9 @@ SELECT results_eq(
   'what the view tells, the newest first');
 SELECT max(f.flow_id) AS large FROM pulse.add_flow((
   SELECT json_agg('{"identifier": "d"}'::json) FROM generate_series(1, 450))) AS f \gset
-SELECT answers('SELECT jobs, looked_at, waiting FROM pulse.list_flows() LIMIT 1',
+SELECT answers('SELECT jobs, jobs_checked, waiting FROM pulse.list_flows() LIMIT 1',
   ROW(450::bigint, 395::bigint, 395::bigint), 'of a large flow a part is looked at, and told');
-SELECT is((SELECT sum(jobs - looked_at) FROM pulse.list_flows(:large)), 0::numeric,
+SELECT is((SELECT sum(jobs - jobs_checked) FROM pulse.list_flows(:large)), 0::numeric,
   'of the small ones below it all');
 SELECT is((SELECT count(*) FROM pulse.list_flows(NULL, 1)), 1::bigint, 'no more than asked for');
 SELECT throws_ok('SELECT pulse.list_flows(NULL, 0)', 'PU004', NULL, 'a number of them is in range');

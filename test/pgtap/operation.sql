@@ -131,7 +131,7 @@ SELECT min(id) AS first, max(id) AS last FROM pulse.finished_job \gset
 SELECT everything() AS before \gset
 SELECT is(previewed('retry', '{"error": "ERROR 3"}'), '1 t', 'errors are compared in any case');
 SELECT id AS op FROM pulse.start_operation('retry', '{}', actor => 'token ci') \gset
-SELECT answers(format('SELECT state, changed, looked_to FROM pulse.run_operation(%s, 2)', :op),
+SELECT answers(format('SELECT state, changed, checked_to FROM pulse.run_operation(%s, 2)', :op),
   ROW('running', 2, :first + 1), 'a step changes as many as it may, and says how far it came');
 SELECT is(run(:op), 'done 5 0', 'the next go on from there');
 SELECT is(run(:op), 'done 5 0', 'and nothing is done twice');

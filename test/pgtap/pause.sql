@@ -74,7 +74,7 @@ SELECT answers($$SELECT concurrency, paused FROM pulse.resume_queue('both')$$, R
 SELECT is(pulse.unset_queue('both'), true, 'unset_queue takes settings away');
 SELECT pulse.pause_queue('both') \g /dev/null
 SELECT is(pulse.unset_queue('both'), true, 'or a pause');
-SELECT is((SELECT paused FROM pulse_internal.level_room('both')), false, 'which ends');
+SELECT is((SELECT paused FROM pulse_internal.level_places_left('both')), false, 'which ends');
 SELECT is(pulse.unset_queue('both'), false, 'once');
 
 -- --- the pause of the members -------------------------------------------------------------------
@@ -85,7 +85,7 @@ CREATE FUNCTION paused_members() RETURNS text
   LANGUAGE sql AS $$
   SELECT string_agg(n, ' ' ORDER BY n)
     FROM unnest('{m,m/held,m/let,m/own,m/own/in,m/plain,m/plain/in}'::text[]) AS n
-   WHERE (pulse_internal.level_room(n)).paused
+   WHERE (pulse_internal.level_places_left(n)).paused
 $$;
 SELECT is(paused_members(), 'm/held', 'given a member that is paused by name');
 SELECT pulse.set_queue('m/*', paused => true) \g /dev/null
@@ -104,14 +104,14 @@ SELECT is(paused_members(), NULL, 'a pause ends with unset_queue');
 -- --- what 0.1.0 stored --------------------------------------------------------------------------
 
 INSERT INTO pulse.queue (queue_name, concurrency, paused) VALUES ('old', 4, true);
-SELECT is(array_agg((pulse_internal.level_room(n)).paused ORDER BY n), '{t,f}',
+SELECT is(array_agg((pulse_internal.level_places_left(n)).paused ORDER BY n), '{t,f}',
   'a pause that 0.1.0 stored holds for its own name')
   FROM unnest('{old,old/in}'::text[]) AS n;
 SELECT answers($$SELECT concurrency, paused FROM pulse.queue_settings WHERE queue_name = 'old'$$,
   ROW(4, true), 'and is shown');
 SELECT answers($$SELECT concurrency, paused FROM pulse.resume_queue('old')$$, ROW(4, false),
   'until it is resumed');
-SELECT is((SELECT paused FROM pulse_internal.level_room('old')), false, 'and goes on');
+SELECT is((SELECT paused FROM pulse_internal.level_places_left('old')), false, 'and goes on');
 
 -- --- random sequences ---------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ BEGIN
   RETURN QUERY
   SELECT format('seed %s: promotion sees another pause of %s', seed, n)
     FROM unnest(names) AS n
-   WHERE (pulse_internal.level_room(n)).paused
+   WHERE (pulse_internal.level_places_left(n)).paused
          <> (SELECT bool_or(s.paused) FROM pulse_internal.level_settings(n) AS s);
   PERFORM pulse.set_queue(n, paused => false) FROM unnest(names) AS n WHERE n !~ 'd';
   RETURN QUERY

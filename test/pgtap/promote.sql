@@ -27,7 +27,7 @@ SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SELECT is(open_job('post'), :second::bigint, 'an end lets the next one open');
 SELECT id AS undone
   FROM pulse.add_job('mail', queue_name => 'pile', run_at => now() - interval '1 h') \gset
-SELECT pulse_internal.keep_queue_looks() \g /dev/null
+SELECT pulse_internal.keep_queue_readings() \g /dev/null
 -- Other tests may have left more marks than one call looks at.
 CREATE FUNCTION promote_all_marked() RETURNS void
   LANGUAGE plpgsql AS $$ BEGIN WHILE pulse_internal.promote_marked(256) LOOP END LOOP; END $$;

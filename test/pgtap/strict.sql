@@ -133,7 +133,7 @@ SELECT refuses(format('SELECT pulse.add_dependency(%s, ARRAY[%s]::bigint[])', :i
 SELECT given_job('mail', 'elsewhere', job_key => 'k') AS keyed \gset
 SELECT promote_queues();
 SELECT is(state_of(:behind), 'ready', 'unless it moves it to another queue');
-SELECT is((SELECT queue_turn FROM pulse.job WHERE id = :keyed), NULL, 'where it has no place');
+SELECT is((SELECT succession FROM pulse.job WHERE id = :keyed), NULL, 'where it has no place');
 DELETE FROM pulse.job;
 
 -- --- settings that change -----------------------------------------------------------------------
@@ -268,7 +268,7 @@ SELECT promote_queues();
 SELECT is(state_of(:next), 'ready', 'a job that was cancelled loses its turn');
 SELECT id AS undo FROM pulse.undo_operation(:op) \gset
 SELECT pulse.run_operation(:undo) \g /dev/null
-SELECT is((SELECT queue_turn FROM pulse.job WHERE id = :turn), NULL, 'and has none then');
+SELECT is((SELECT succession FROM pulse.job WHERE id = :turn), NULL, 'and has none then');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'so no promise is broken');
 
 DELETE FROM pulse.job;

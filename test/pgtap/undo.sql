@@ -47,7 +47,7 @@ SELECT 'job', m.* FROM (VALUES
   ('scheduled_for',       'kept', 'kept', 'kept', 'kept', 'kept'),
   ('start_by',            'kept', 'kept', 'back', 'kept', 'kept'),
   ('starts_when',         'kept', 'kept', 'kept', 'kept', 'kept'),
-  ('queue_turn',          'back', 'back', 'back', 'kept', 'kept'),
+  ('succession',          'back', 'back', 'back', 'kept', 'kept'),
   ('keeps_result',        'kept', 'kept', 'kept', 'kept', 'kept'),
   ('parents',             'kept', 'kept', 'kept', 'kept', 'kept'),
   ('traceparent',         'kept', 'kept', 'kept', 'kept', 'kept'),
@@ -65,7 +65,7 @@ UPDATE expected AS e SET "cancel" = m.ends, "fail" = m.ends, "retry" = m.returns
   ('progress', 'back', 'back'), ('message', 'back', 'back'), ('last_error', 'back', 'back'),
   ('recovered', 'back', 'back'), ('revision', 'new', 'new'), ('updated_at', 'new', 'back'),
   ('superseded', 'back', 'back'), ('in_place', 'back', 'back'), ('waits_on', 'back', 'back'),
-  ('index_lane', 'back', 'back'), ('queue_turn', 'back', 'back'), ('finished_at', 'back', 'new'),
+  ('index_lane', 'back', 'back'), ('succession', 'back', 'back'), ('finished_at', 'back', 'new'),
   ('cancelled_by', 'back', 'back'), ('before_end', 'back', 'back')) AS m (name, ends, returns)
  WHERE e.place = 'after' AND e.name = m.name;
 INSERT INTO expected VALUES
@@ -181,7 +181,7 @@ BEGIN
   -- As a job that was claimed and released before add_dependency let it wait.
   UPDATE pulse.job AS j
      SET last_error = 'earlier', recovered = 'stalled', stage = 'first', progress = 0.25,
-         message = 'words', last_activity_at = '2020-01-01', queue_turn = 2
+         message = 'words', last_activity_at = '2020-01-01', succession = 2
    WHERE j.identifier = 'below';
   UPDATE pulse.job AS j SET scheduled_for = '2020-01-01', parents = '[1]' WHERE j.id = worn;
   PERFORM given_job('open', 'open');
@@ -243,7 +243,7 @@ SELECT pulse.add_flow('[{"key": "a", "identifier": "fails"},
   {"key": "y", "identifier": "completes"},
   {"key": "n", "identifier": "unneeded", "after": ["y"], "starts_when": "failed"}]') \g /dev/null
 UPDATE pulse.job SET last_error = 'earlier', recovered = 'stalled', stage = 'first',
-    progress = 0.25, message = 'words', last_activity_at = '2020-01-01', queue_turn = 2
+    progress = 0.25, message = 'words', last_activity_at = '2020-01-01', succession = 2
  WHERE identifier = 'below';
 UPDATE pulse.job SET last_error = 'earlier' WHERE identifier = 'cancelled';
 SELECT pulse.claim(:ann, 9) \g /dev/null

@@ -177,10 +177,11 @@ const List& schedule_list() {
   return kList;
 }
 
-// looked_at counts the jobs of a large flow that the server has read; of other flows the server
+// jobs_checked counts the jobs of a large flow that the server has read; of other flows the server
 // reads all jobs.
-#define PULSE_FLOW                                                                            \
-  "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed," \
+#define PULSE_FLOW                                                                        \
+  "SELECT id, name, jobs, nullif(jobs_checked, jobs) AS jobs_checked, waiting, running, " \
+  "completed,"                                                                            \
   " failed, cancelled, created_at, last_finished_at"
 const List& flow_list() {
   static const List kList{PULSE_FLOW " FROM pulse.list_flows($1::bigint, $2::int) ORDER BY id DESC",
@@ -188,7 +189,7 @@ const List& flow_list() {
                               {"flow", "id", Kind::id},
                               {"name", "name"},
                               {"jobs", "jobs", Kind::count},
-                              {"of the first", "looked_at", Kind::count},
+                              {"of the first", "jobs_checked", Kind::count},
                               {"waiting", "waiting", Kind::count},
                               {"running", "running", Kind::count},
                               {"completed", "completed", Kind::count},

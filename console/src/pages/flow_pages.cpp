@@ -58,7 +58,7 @@ Response flow_page(const Request& request) {
   const auto flow = rows[0];
   const std::string& id = flow.text("id");
   const bool may_be_live =
-      !flow.is_null("looked_at") || flow.integer("waiting") + flow.integer("running") > 0;
+      !flow.is_null("jobs_checked") || flow.integer("waiting") + flow.integer("running") > 0;
   Markup actions;
   if (request.access.is_operator && may_be_live) {
     actions = button(Url("/flows/cancel").with("flow", id), "Cancel");

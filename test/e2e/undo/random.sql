@@ -160,7 +160,7 @@ CREATE FUNCTION undo.compared(kind text, content jsonb, is_again boolean) RETURN
   LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE
     WHEN kind = 'job' THEN content - '{revision,updated_at}'::text[] || jsonb_build_object(
-      'queue_turn', nullif(content -> 'queue_turn', '1'),
+      'succession', nullif(content -> 'succession', '1'),
       'waits_on', content -> 'waits_on' <> 'null',
       'state', CASE WHEN content ->> 'state' = 'running' THEN 'running' ELSE 'waits' END,
       'index_lane', CASE WHEN content ->> 'state' = 'running' THEN content ->> 'index_lane' END)

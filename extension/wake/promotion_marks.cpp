@@ -1,13 +1,13 @@
-#include "wake/marks.hpp"
+#include "wake/promotion_marks.hpp"
 
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
 
-void set_marks(DatabaseState* database, const Marks& marks) {
-  for (int i = 0; marks.any && i < kMarkWords; i++)
-    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks.words[i]);
+void set_promotion_marks(DatabaseState* database, const PromotionMarks& marks) {
+  for (int i = 0; marks.any && i < kPromotionMarkWords; i++)
+    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->promotion_marks[i], marks.words[i]);
 }
 
 void set_freed_levels(DatabaseState* database, uint64 groups) {
@@ -42,7 +42,7 @@ void UnpromotedQueues::remove(uint64 hash) {
     if (queue[i] == hash) queue[i] = queue[--count];
 }
 
-void UnpromotedQueues::narrow(Marks* marks) const {
+void UnpromotedQueues::narrow(PromotionMarks* marks) const {
   if (count == kUnknown) return;
   memset(marks->words, 0, sizeof(uint64) * kQueueWords);
   for (int i = 0; i < count; i++) marks->add(bucket_of_hash(queue[i]));

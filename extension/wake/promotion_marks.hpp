@@ -1,27 +1,27 @@
-// Waking: a set of queue marks and parent marks, and the marks that a transaction sets.
+// Promotion marks: queue marks and parent marks, as a set, and those that a transaction sets.
 #pragma once
 
 #include "shared/memory.hpp"
 
 namespace pulse {
 
-struct Marks {
+struct PromotionMarks {
   bool any;
-  uint64 words[kMarkWords];
+  uint64 words[kPromotionMarkWords];
 
   void add(int bucket) {
     any = true;
     words[bucket / 64] |= UINT64CONST(1) << (bucket % 64);
   }
-  void add_all(const Marks& marks) {
+  void add_all(const PromotionMarks& marks) {
     any |= marks.any;
-    for (int i = 0; i < kMarkWords; i++) words[i] |= marks.words[i];
+    for (int i = 0; i < kPromotionMarkWords; i++) words[i] |= marks.words[i];
   }
 };
 
-// Sets the marks in shared memory. Cannot fail.
-void set_marks(DatabaseState* database, const Marks& marks);
-// Sets the marks of the level groups in `freed_levels`. Cannot fail.
+// Sets the promotion marks in shared memory. Cannot fail.
+void set_promotion_marks(DatabaseState* database, const PromotionMarks& marks);
+// Sets the bits of the level groups in `freed_levels`. Cannot fail.
 void set_freed_levels(DatabaseState* database, uint64 groups);
 
 // The news of a commit about level groups with a freed place, and about due times; 0: none. Neither
@@ -44,7 +44,7 @@ struct UnpromotedQueues {
   void add(uint64 hash);
   void remove(uint64 hash);
   // Clears the queue marks without a queue in the set.
-  void narrow(Marks* marks) const;
+  void narrow(PromotionMarks* marks) const;
 };
 
 }  // namespace pulse
