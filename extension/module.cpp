@@ -66,6 +66,7 @@ void register_shared_memory() {
     reset_remembered_queues(database);
     reset_fair_rings(database);
     reset_counters(database);
+    reset_depths(database);
   };
 }
 

@@ -120,6 +120,13 @@ void create_depths() {
   LWLockRelease(AddinShmemInitLock);
 }
 
+void reset_depths(int database) {
+  if (!all_depths) return;
+  LWLockAcquire(depths_lock, LW_EXCLUSIVE);
+  all_depths->databases[database].job = InvalidOid;
+  LWLockRelease(depths_lock);
+}
+
 bool has_depths() { return all_depths && this_database(); }
 
 DepthKey depth_key(const char* name, int length) {

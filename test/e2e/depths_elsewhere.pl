@@ -99,6 +99,20 @@ subtest 'a restored dump' => sub {
     is($depths->differences, '', 'which changes nothing elsewhere');
 };
 
+subtest 'a copy of a database, which takes over what another had' => sub {
+    value($primary, 'CREATE DATABASE original');
+    value($primary, 'CREATE EXTENSION pg_pulse', 'original');
+    $primary->poll_query_until('original',
+        'SELECT coalesce(bool_and(is_exact), false) FROM pulse_internal.depths()')
+      or die "never: counted\n";
+    value($primary, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        VALUES ('one', 'q', 'parked')}, 'original');
+    value($primary, 'CREATE DATABASE same TEMPLATE original');
+    value($primary, 'DELETE FROM pulse.job; DROP EXTENSION pg_pulse', 'original');
+    is(value($primary, 'SELECT count(*) FROM pulse_internal.depths()', 'same'), 0,
+        'begins without counts, though its table has the same number');
+};
+
 subtest 'a promoted standby' => sub {
     $primary->backup('copy');
     my $standby = PostgreSQL::Test::Cluster->new('standby');
