@@ -60,7 +60,7 @@ SQL_FUNCTIONS += monitor/depths monitor/stats monitor/fleet monitor/views monito
 SQL_FUNCTIONS += explain/promotion explain/parked monitor/queue_status explain/explain explain/job
 SQL_FUNCTIONS += explain/task
 SQL_FUNCTIONS += monitor/verify monitor/counters monitor/uncounted monitor/overview monitor/list
-SQL_FUNCTIONS += monitor/list_failures monitor/list_flows
+SQL_FUNCTIONS += monitor/list_failures monitor/list_flows monitor/backlog
 # Operations on many jobs
 SQL_FUNCTIONS += operator/operation operator/operation_step operator/operation_undo
 SQL_FUNCTIONS += operator/operation_run

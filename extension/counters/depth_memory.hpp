@@ -2,6 +2,7 @@
 // invariants.
 #pragma once
 
+#include "counters/backlog.hpp"
 #include "counters/depths.hpp"
 #include "shared/memory.hpp"
 
@@ -24,9 +25,10 @@ struct DatabaseDepths {
   Oid job;        // the counted table; InvalidOid: none yet
   uint8 current;  // the set of counts that readers see
   bool is_full[kDepthKinds];
-  CountedSnapshot snapshots[2];   // of either set
-  uint64 counted_drift;           // `drift` when the last recount began
-  uint64 begun_drift;             // when the recount in progress began
+  CountedSnapshot snapshots[2];  // of either set
+  uint64 counted_drift;          // `drift` when the last recount began
+  uint64 begun_drift;            // when the recount in progress began
+  Backlog backlog;
   pg_atomic_uint64 drift;         // guard from here on: atomic
   pg_atomic_uint64 next_recount;  // monotonic clock: not before
   pg_atomic_uint64 recount_by;    // monotonic clock: at the latest

@@ -74,7 +74,9 @@ void put_reading(DepthReadings* readings, const DatabaseDepths* database, DepthK
   if (has_jobs) readings->count++;
 }
 
+// A sweep that takes a reading of the backlog is no reader, or no table would be without readers.
 void note_reading(DatabaseDepths* database) {
+  if (is_reading_backlog()) return;
   pg_atomic_write_u64(&database->read_at, static_cast<uint64>(monotonic_us()));
 }
 

@@ -124,6 +124,7 @@ void reset_depths(int database) {
   if (!all_depths) return;
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
   all_depths->databases[database].job = InvalidOid;
+  all_depths->databases[database].backlog.job = InvalidOid;
   LWLockRelease(depths_lock);
 }
 

@@ -97,7 +97,7 @@ Size depths_size();
 void request_depths_lock();
 void create_depths();
 
-// Forgets the counts of an entry that another database takes over: the job tables
+// Forgets the counts and the backlog of an entry that another database takes over: the job tables
 // of two copies of a database have the same oid. Safe in callbacks.
 void reset_depths(int database);
 

@@ -18,6 +18,7 @@ enum class LockKind : uint16 {
   kCounters,
   kRing,
   kLeap,
+  kBacklog,
 };
 
 // Takes the lock, and waits where another transaction holds a conflicting lock.

@@ -318,6 +318,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.server_findings
           UNION ALL SELECT * FROM pulse_internal.pause_findings
           UNION ALL SELECT * FROM pulse_internal.skip_findings
+          UNION ALL SELECT * FROM pulse_internal.backlog_findings
           UNION ALL SELECT * FROM pulse_internal.producer_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings
           UNION ALL SELECT * FROM pulse_internal.handler_findings) AS f

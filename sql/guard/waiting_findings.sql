@@ -1,4 +1,5 @@
--- Findings of doctor() about work that stands still: pauses, and schedules that add no job.
+-- Findings of doctor() about work that stands still: pauses, schedules that add no job, and a
+-- backlog that grows.
 
 CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
   WITH pause AS MATERIALIZED (
@@ -72,3 +73,14 @@ CREATE OR REPLACE VIEW pulse_internal.skip_findings AS
            LIMIT 20) AS s;
 COMMENT ON VIEW pulse_internal.skip_findings IS
   'Findings about schedules that have added no job for at least three due times.';
+
+CREATE OR REPLACE VIEW pulse_internal.backlog_findings AS
+  SELECT 'backlog grows'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('The due jobs that wait have grown for 15 minutes: from %s at %s to %s.',
+                           g.jobs_then, g.since, g.jobs_now) AS detail,
+         'See in pulse.stats which tasks wait, and why in explain_task(): more workers help where '
+         'its answer is that the fleet is full.'::text AS what_to_do
+    FROM pulse_internal.backlog_growth(pulse.now()) AS g
+   WHERE g.since IS NOT NULL;
+COMMENT ON VIEW pulse_internal.backlog_findings IS
+  'Findings about due jobs that become more: jobs behind a pause are left out.';

@@ -161,6 +161,7 @@ BEGIN
   IF pulse_internal.try_lock_tables('{counter}') IS NULL THEN
     PERFORM pulse_internal.add_counters();
   END IF;
+  PERFORM pulse_internal.note_backlog();
 END $$;
 COMMENT ON FUNCTION pulse_internal.follow_recovery(
   pulse_internal.sweep_result, int, timestamptz) IS
