@@ -1,5 +1,5 @@
 -- sql/guard/roles.sql: the grid of who may do what. Everything in the catalogues must be in it, so
--- that nothing new is granted, or forgotten, without somebody having decided so.
+-- that nothing new is granted, or forgotten, without a decision.
 \ir support/setup.psql
 SELECT plan(119);
 
