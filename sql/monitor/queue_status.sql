@@ -106,30 +106,98 @@ COMMENT ON FUNCTION pulse_internal.status_candidates(int) IS
   'waiting jobs of which nothing was claimed for longest; NULL: queues without a count of their '
   'own. is_whole: there are no other queues.';
 
--- Members of a level: as commits count the members, or where a member has no count, by reading all
--- jobs.
-CREATE OR REPLACE FUNCTION pulse_internal.queues_within(level text) RETURNS text[]
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+-- Where some parked jobs are beyond a bound, the function reads a level's part of each hash bucket:
+-- a descent for each bucket, and one for each member.
+CREATE OR REPLACE FUNCTION pulse_internal.parked_members(level text, max_queues int)
+  RETURNS SETOF text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+  few_jobs CONSTANT int := 10000;
+  buckets CONSTANT int := 8192;
   prefix CONSTANT text := level || '/';
-  is_counted CONSTANT boolean := pulse_internal.has_depths() AND NOT EXISTS (
-    SELECT FROM pulse_internal.depths() AS d
-     WHERE d.kind = 'queue' AND (d.name IS NULL OR NOT d.is_exact));
+  beyond CONSTANT text := level || '0';
+  jobs bigint;
+  names text[];
 BEGIN
-  RETURN ARRAY(
-    SELECT level
-    UNION
-    SELECT d.name FROM pulse_internal.depths() AS d
-     WHERE is_counted AND d.kind = 'queue' AND starts_with(d.name, prefix)
-    UNION
-    SELECT j.queue_name FROM pulse.job AS j
-     WHERE NOT is_counted AND j.index_lane = 'p' AND starts_with(j.queue_name, prefix)
-    UNION
-    SELECT w.queue_name FROM pulse_internal.jobs_within(level) AS w WHERE NOT is_counted);
+  SELECT count(*), array_agg(DISTINCT p.name) FILTER (WHERE starts_with(p.name, prefix))
+    INTO jobs, names
+    FROM (SELECT j.queue_name AS name FROM pulse.job AS j
+           WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT few_jobs + 1) AS p;
+  IF jobs <= few_jobs THEN
+    RETURN QUERY SELECT u.name FROM unnest(names) AS u (name) LIMIT max_queues;
+    RETURN;
+  END IF;
+  RETURN QUERY
+  SELECT m.name FROM generate_series(0, buckets - 1) AS b (bucket) CROSS JOIN LATERAL (
+    WITH RECURSIVE walk (name) AS (
+      (SELECT j.queue_name FROM pulse.job AS j
+        WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = b.bucket
+          AND j.queue_name > prefix AND j.queue_name < beyond
+        ORDER BY j.queue_name LIMIT 1)
+      UNION ALL
+      SELECT n.name FROM walk AS w CROSS JOIN LATERAL (
+        SELECT j.queue_name AS name FROM pulse.job AS j
+         WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = b.bucket
+           AND j.queue_name > w.name AND j.queue_name < beyond
+         ORDER BY j.queue_name LIMIT 1) AS n
+    )
+    SELECT w.name FROM walk AS w) AS m
+   LIMIT max_queues;
 END $$;
-COMMENT ON FUNCTION pulse_internal.queues_within(text) IS
-  'Returns a queue and the queues within the queue that have jobs.';
+COMMENT ON FUNCTION pulse_internal.parked_members(text, int) IS
+  'Returns queues within a level that have parked jobs, at most max_queues.';
+
+-- The queue itself comes first. Where commits count each member by name, all members are known;
+-- elsewhere the function looks for members in the indexes.
+CREATE OR REPLACE FUNCTION pulse_internal.level_candidates(level text, max_rows int)
+  RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
+                 is_whole boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  most_open CONSTANT int := 10000;
+  is_counted CONSTANT boolean := pulse_internal.has_depths();
+BEGIN
+  RETURN QUERY
+  WITH depth AS MATERIALIZED (
+    SELECT * FROM pulse_internal.depths() AS d WHERE is_counted AND d.kind = 'queue'
+  ), counted AS MATERIALIZED (
+    SELECT is_counted AND coalesce(bool_and(d.name IS NOT NULL AND d.is_exact), true) AS is_whole
+      FROM depth AS d
+  ), known AS MATERIALIZED (
+    SELECT d.name COLLATE "C" AS name, d.parked, d.ready, d.running, d.claimed_at
+      FROM depth AS d WHERE d.name = level OR starts_with(d.name, level || '/')
+  ), open AS MATERIALIZED (
+    SELECT w.queue_name AS name FROM counted AS c
+     CROSS JOIN LATERAL pulse_internal.jobs_within(level, most_open) AS w WHERE NOT c.is_whole
+  ), found AS MATERIALIZED (
+    SELECT p.name FROM counted AS c
+     CROSS JOIN LATERAL pulse_internal.parked_members(level, max_rows + 1) AS p (name)
+     WHERE NOT c.is_whole AND (SELECT count(*) FROM known) <= max_rows
+    UNION
+    SELECT o.name FROM open AS o
+    UNION
+    SELECT level
+  ), named AS MATERIALIZED (
+    SELECT k.* FROM known AS k
+    UNION ALL
+    SELECT f.name, CASE WHEN c.is_whole THEN 0 END, CASE WHEN c.is_whole THEN 0 END,
+           CASE WHEN c.is_whole THEN 0 END, NULL
+      FROM found AS f CROSS JOIN counted AS c
+     WHERE NOT EXISTS (SELECT FROM known AS k WHERE k.name = f.name)
+  )
+  SELECT n.name, row_number() OVER (
+           ORDER BY n.name <> level, n.parked = 0, n.claimed_at NULLS FIRST, n.name),
+         n.parked, n.ready, n.running,
+         c.is_whole OR count(*) OVER () <= max_rows AND (SELECT count(*) FROM open) < most_open
+    FROM named AS n CROSS JOIN counted AS c;
+END $$;
+COMMENT ON FUNCTION pulse_internal.level_candidates(text, int) IS
+  'Returns a queue, and the queues within the queue that have jobs, first those with waiting jobs '
+  'of which nothing was claimed for longest, with the counts of commits; is_whole: there are no '
+  'others.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.status_jobs(of_queue text, max_rows int)
   RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
@@ -137,30 +205,29 @@ CREATE OR REPLACE FUNCTION pulse_internal.status_jobs(of_queue text, max_rows in
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   most_jobs CONSTANT int := 100000;
-  names text[];
 BEGIN
-  IF of_queue IS NOT NULL THEN
-    names := pulse_internal.queues_within(of_queue);
-    RETURN QUERY
-    SELECT of_queue, r.reason, sum(r.jobs)::bigint, bool_or(r.is_cut)
-      FROM pulse_internal.queue_reasons(names, NULL) AS r GROUP BY r.reason
-    UNION ALL
-    SELECT of_queue, 'stored', 0, false;
-    RETURN;
-  END IF;
   RETURN QUERY
   WITH candidate AS MATERIALIZED (
-    SELECT c.* FROM pulse_internal.status_candidates(max_rows) AS c
+    SELECT c.* FROM pulse_internal.status_candidates(max_rows) AS c WHERE of_queue IS NULL
+    UNION ALL
+    SELECT c.* FROM pulse_internal.level_candidates(of_queue, max_rows) AS c
+     WHERE of_queue IS NOT NULL
   ), listed AS MATERIALIZED (
-    SELECT c.queue_name, c.waiting FROM candidate AS c
+    SELECT c.queue_name, c.waiting, c.open, c.running FROM candidate AS c
      WHERE c.place <= max_rows AND c.queue_name IS NOT NULL
+  ), share AS MATERIALIZED (
+    -- A queue or level that somebody asks for is counted exactly where its jobs are few.
+    SELECT CASE WHEN of_queue IS NULL OR bool_or(l.waiting IS NULL)
+                  OR sum(l.waiting + l.open + l.running) > most_jobs
+             THEN most_jobs / greatest(count(*), 1) END AS jobs
+      FROM listed AS l
   ), part AS MATERIALIZED (
-    SELECT r.* FROM pulse_internal.queue_reasons(
-      ARRAY(SELECT l.queue_name FROM listed AS l),
-      most_jobs / greatest((SELECT count(*) FROM listed), 1)) AS r
+    SELECT r.* FROM share AS s CROSS JOIN LATERAL pulse_internal.queue_reasons(
+      ARRAY(SELECT l.queue_name FROM listed AS l), s.jobs) AS r
   ), level AS MATERIALIZED (
     SELECT l.queue_name, v.name FROM listed AS l
-     CROSS JOIN LATERAL unnest(pulse_internal.levels_of(l.queue_name)) AS v (name)
+     CROSS JOIN LATERAL unnest(CASE WHEN of_queue IS NULL
+       THEN pulse_internal.levels_of(l.queue_name) ELSE ARRAY[of_queue] END) AS v (name)
   )
   SELECT v.name, p.reason, sum(p.jobs)::bigint, bool_or(p.is_cut)
     FROM level AS v JOIN part AS p ON p.queue_name = v.queue_name GROUP BY v.name, p.reason
@@ -188,11 +255,16 @@ BEGIN
    GROUP BY b.name, j.reason
   UNION ALL
   SELECT NULL, 'names', CASE WHEN bool_and(c.is_whole) THEN count(*) END, true
-    FROM candidate AS c WHERE c.place > max_rows OR c.queue_name IS NULL HAVING count(*) > 0;
+    FROM candidate AS c
+   WHERE of_queue IS NULL AND (c.place > max_rows OR c.queue_name IS NULL) HAVING count(*) > 0
+  UNION ALL
+  SELECT of_queue, 'unknown', 0, true FROM candidate AS c
+   WHERE of_queue IS NOT NULL AND c.place = 1 AND NOT c.is_whole;
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_jobs(text, int) IS
-  'Returns the reasons for which jobs of a queue and within the queue wait, or of the first '
-  'max_rows queues and their levels; stored: none; names: how many queues there are besides.';
+  'Returns the reasons for which jobs of a queue and of max_rows queues within the queue wait, or '
+  'of the first max_rows queues and their levels; stored: none; beyond: not looked at; names: how '
+  'many queues there are besides; unknown: of a level, perhaps further queues.';
 
 CREATE OR REPLACE FUNCTION pulse.queue_status(of_queue text = NULL, max_rows int = 1000)
   RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
@@ -204,7 +276,7 @@ BEGIN
   PERFORM pulse_internal.check_count('max_rows', queue_status.max_rows, 1, 10000);
   RETURN QUERY
   WITH part AS MATERIALIZED (
-    SELECT j.*, j.reason NOT IN ('ready', 'running', 'stored', 'beyond') AS is_reason
+    SELECT j.*, j.reason NOT IN ('ready', 'running', 'stored', 'beyond', 'unknown') AS is_reason
       FROM pulse_internal.status_jobs(of_queue, queue_status.max_rows) AS j
   ), level AS MATERIALIZED (
     SELECT p.queue_name AS name,
@@ -212,6 +284,7 @@ BEGIN
              AS waiting,
            coalesce(sum(p.jobs) FILTER (WHERE p.reason = 'ready'), 0)::bigint AS open,
            coalesce(sum(p.jobs) FILTER (WHERE p.reason = 'running'), 0)::bigint AS running,
+           bool_or(p.reason = 'unknown') AS is_open_ended,
            coalesce(json_object_agg(p.reason, p.jobs ORDER BY p.reason) FILTER (WHERE p.is_reason),
                     '{}') AS reasons, bool_or(p.is_cut) AS is_cut
       FROM part AS p WHERE p.queue_name IS NOT NULL GROUP BY p.queue_name
@@ -219,7 +292,7 @@ BEGIN
   SELECT l.name, s.concurrency, s.total,
          s.paused OR s.is_strict AND pulse_internal.is_paused_by_end(l.name),
          s.fair, s.weight, l.waiting, l.open, l.running, l.reasons, t.tokens, t.next_token,
-         l.is_cut, 1::bigint
+         l.is_cut, CASE WHEN NOT l.is_open_ended THEN 1 END::bigint
     FROM level AS l
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
@@ -230,12 +303,13 @@ BEGIN
    ORDER BY 1;
 END $$;
 COMMENT ON FUNCTION pulse.queue_status(text, int) IS
-  'Returns settings and jobs of a queue or level, exactly, however many jobs the queue has; '
-  'without a name, of at most max_rows (1 to 10000) queues and the levels of the queues: first '
-  'queues with waiting jobs of which nothing was claimed for longest, then further queues with '
-  'jobs, then queues with settings or a pause. A last row without a name tells how many more '
-  'queues there are. The view pulse.queue_status describes the columns. Raises PU004 for max_rows '
-  'out of range.';
+  'Returns settings and jobs of a queue or level: exactly where at most max_rows (1 to 10000) '
+  'queues within the level have at most 100,000 jobs together, else as commits count the jobs, '
+  'with the reasons of a part, marked estimated. Without a name, of at most max_rows queues and '
+  'the levels of the queues: first queues with waiting jobs of which nothing was claimed for '
+  'longest, then further queues with jobs, then queues with settings or a pause. A last row '
+  'without a name tells how many more queues there are. The view pulse.queue_status describes the '
+  'columns. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
@@ -274,4 +348,4 @@ COMMENT ON COLUMN pulse.queue_status.estimated IS
   'Of a queue with many jobs, or a level with many queues, the view has not read all jobs: '
   'reasons counts the jobs read, and waiting is the count of commits, if commits count';
 COMMENT ON COLUMN pulse.queue_status.names IS
-  'How many queues the row is about; NULL: more than the function counts';
+  'How many queues or levels the row is about; NULL: also queues that the function has not counted';

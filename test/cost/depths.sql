@@ -21,3 +21,8 @@ CALL cost.note_poll('tasks', 'SELECT * FROM pulse.stats(of_kind => ''task'')');
 CALL cost.note_poll('queues', 'SELECT * FROM pulse.stats(of_kind => ''queue'')');
 CALL cost.note_poll('queue_status', 'TABLE pulse.queue_status');
 CALL cost.note_poll('one_queue', 'SELECT * FROM pulse.queue_status(''queue 7'')');
+
+-- A level is looked at as the list is: as far as 1,000 of its queues.
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'within', 'level/' || n, 'parked', now() FROM generate_series(1, 3000) AS n;
+CALL cost.note_poll('level', 'SELECT * FROM pulse.queue_status(''level'')');

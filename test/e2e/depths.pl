@@ -181,6 +181,15 @@ subtest 'queue_status lists the queues that are stuck' => sub {
     is(value($node, q{SELECT waiting, reasons::text, estimated FROM pulse.queue_status('l')}),
         '60060|{ "next" : 60, "paused" : 60000 }|f', 'with their reasons');
     value($node, q{SELECT pulse.resume_queue('l/00')});
+    is(value($node, q{SELECT waiting, (reasons ->> 'next')::int, estimated, names
+        FROM pulse.queue_status('l', 4)}), '60060|60004|t|1',
+        'of a level with more queues than are asked for all are counted, and some looked at');
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'one', 'l/00', 'parked' FROM generate_series(1, 60000)});
+    is(value($node, q{SELECT waiting, (reasons ->> 'next')::int < 100060, estimated, names
+        FROM pulse.queue_status('l')}), '120060|t|t|1', 'and so of one with many jobs');
+    is(value($node, q{SELECT waiting, reasons::text, estimated
+        FROM pulse.queue_status('l/00')}), '120000|{ "next" : 100000 }|t', 'or of a queue');
 };
 
 subtest 'a change that no commit counts is marked until the next recount' => sub {
@@ -253,12 +262,23 @@ subtest 'names without end are counted together' => sub {
     value($node, 'DELETE FROM pulse.job');
     add_jobs($node, 'known', 2);
     value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
-        SELECT 'task ' || n % 5000, 'queue ' || n, 'parked' FROM generate_series(1, 70000) AS n});
+        SELECT 'task ' || n % 5000, 'many/' || n, 'parked' FROM generate_series(1, 70000) AS n});
     is(value($node, q{SELECT sum(ready + parked) FROM pulse_internal.depths() WHERE kind = 'task'}),
         70_002, 'none is missing');
     is($depths->of('task', 'known'), '2|0|0', 'a known name keeps its counts');
     cmp_ok(value($node, q{SELECT parked FROM pulse_internal.depths()
         WHERE kind = 'queue' AND name IS NULL}), '>=', 70_000 - 65_536, 'further ones share');
+    is(value($node, q{SELECT waiting BETWEEN 1000 AND 65536, estimated, names
+        FROM pulse.queue_status('many')}), 't|t|', 'the status of their level says so');
+    is(value($node, q{SELECT waiting, reasons::text, estimated, names
+        FROM pulse.queue_status('many/7') UNION ALL
+        SELECT waiting, reasons::text, estimated, names FROM pulse.queue_status('many/69999')}),
+        qq(1|{ "next" : 1 }|f|1\n1|{ "next" : 1 }|f|1), 'and the one of a queue is exact');
+    value($node, q{UPDATE pulse.job SET queue_name = 'some/' || queue_name
+        WHERE queue_name ~ '[/][1-5]7$'});
+    is(value($node, q{SELECT waiting, reasons::text, estimated, names
+        FROM pulse.queue_status('some')}), '5|{ "next" : 5 }|f|1',
+        'as that of a level with a few of them');
     value($node, q{DELETE FROM pulse.job WHERE identifier <> 'known'});
     is($depths->total, '2|0|0', 'and end there');
     add_job($node, 'long', q{queue_name => repeat('ü', 128)});
