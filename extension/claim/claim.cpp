@@ -269,7 +269,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
   hand_out(claim);
   open_placed(claim);
-  store_looks(claim->levels);
+  store_readings(claim->levels);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
   add_claim_batches(claim->worker.worker_id, claim->stamp.token, claim->in_place_ids,

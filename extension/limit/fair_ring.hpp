@@ -79,8 +79,8 @@ struct FairRings {
   slock_t lock;  // held to join a ring, or to give an idle ring to another level
   // When a sweep last checked open jobs, and the next transaction id at that time. Guard:
   // FairRings::lock.
-  TimestampTz looked_at;
-  TransactionId looked_before;
+  TimestampTz checked_at;
+  TransactionId checked_before;
   FairRing ring[kFairRings];
 };
 

@@ -12,31 +12,31 @@ namespace pulse {
 namespace {
 
 // How many queues one call promotes in turns at most.
-constexpr int kMaxLooks = 256;
+constexpr int kMaxCandidates = 256;
 
 struct RingWalk {
   FairTurn turn;
   JobScan parked;
   TurnBudget* budget;
   PromoteQueue promote;
-  int looks;
+  int candidates_left;
   uint32 last_pass;  // the walk ends at this pass, unless a queue starts a job before
 };
 
 bool goes_on(const RingWalk& walk) {
-  return walk.budget->room > 0 && walk.looks > 0 && !walk.turn.is_blocked &&
+  return walk.budget->places_left > 0 && walk.candidates_left > 0 && !walk.turn.is_blocked &&
          !walk.turn.is_dissolved && !walk.turn.is_behind;
 }
 
 // Promotes the queue in its turn, which allows `left` more jobs. Returns how many jobs the queue
 // has started.
 int give_turn(RingWalk* walk, Datum name, int bucket, int left) {
-  int room = walk->budget->room;
+  int places_left = walk->budget->places_left;
   walk->turn.left = left;
   walk->turn.has_more = false;
-  walk->looks--;
+  walk->candidates_left--;
   walk->promote(name, bucket, walk->budget);
-  int started = room - walk->budget->room;
+  int started = places_left - walk->budget->places_left;
   if (started > 0) walk->last_pass = walk->turn.ring->pass + kPasses + 1;
   return started;
 }
@@ -65,7 +65,7 @@ bool visit_bucket(RingWalk* walk, bool* is_left) {
     if (!next_queue(&walk->parked.rows, &bucket, &name, true)) return true;
     if (DeepMember* deep = deep_member_of(ring, DatumGetTextPP(name))) {
       keep_part(deep, bucket / kBucketsOfPart);
-      walk->looks--;
+      walk->candidates_left--;
       continue;
     }
     give_own_turn(walk, name, kTurnBegins);
@@ -156,14 +156,14 @@ void end_turns(int number, const RingWalk& walk) {
     return block_ring(number, walk.turn.full);
   }
   if (has_waits(ring))
-    walk.budget->more |= walk.looks <= 0;
+    walk.budget->more |= walk.candidates_left <= 0;
   else
     clear_ring_announcement(number);
 }
 
 // Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
 // transaction id as of the check before; invalid: too early, or no check before.
-TransactionId next_look_at_open_jobs() {
+TransactionId begin_check_of_open_jobs() {
   FairRings* rings = rings_here();
   if (!rings) return InvalidTransactionId;
   TimestampTz now = GetCurrentTimestamp();
@@ -171,10 +171,10 @@ TransactionId next_look_at_open_jobs() {
   TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
   TransactionId before = InvalidTransactionId;
   lock_spin(&rings->lock);
-  if (now - rings->looked_at >= interval_us || rings->looked_at > now) {
-    if (rings->looked_at > 0) before = rings->looked_before;
-    rings->looked_at = now;
-    rings->looked_before = next;
+  if (now - rings->checked_at >= interval_us || rings->checked_at > now) {
+    if (rings->checked_at > 0) before = rings->checked_before;
+    rings->checked_at = now;
+    rings->checked_before = next;
   }
   unlock_spin(&rings->lock);
   return before;
@@ -231,7 +231,7 @@ void take_turns(int number, TurnBudget* budget, PromoteQueue promote) {
   walk.turn.ring = ring;
   walk.budget = budget;
   walk.promote = promote;
-  walk.looks = kMaxLooks;
+  walk.candidates_left = kMaxCandidates;
   walk.last_pass = ring->pass + kPasses + 1;
   budget->turn = &walk.turn;
   open_job_scan(&walk.parked, &Catalog::job_parked_idx, 2);
@@ -260,7 +260,7 @@ PULSE_FUNCTION(pulse_is_turn_awaited) {
 // pulse_internal.opened_before(): the transaction id before which jobs were opened a sweep_interval
 // ago or earlier. NULL: not known, or asked too early.
 PULSE_FUNCTION(pulse_opened_before) {
-  TransactionId before = pulse::next_look_at_open_jobs();
+  TransactionId before = pulse::begin_check_of_open_jobs();
   if (!TransactionIdIsValid(before)) PG_RETURN_NULL();
   PG_RETURN_TRANSACTIONID(before);
 }

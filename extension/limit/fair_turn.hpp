@@ -8,10 +8,10 @@ namespace pulse {
 // How many more jobs a call may promote, and the work that the call leaves undone, as far as walks
 // along rings read and write both.
 struct TurnBudget {
-  int room;
+  int places_left;
   int pauses;      // how often the call may pause for a ring in which another claim walks
   FairTurn* turn;  // in which a queue is promoted, if any
-  bool more;       // a queue has more jobs to open than `room` allowed
+  bool more;       // a queue has more jobs to open than `places_left` allowed
   bool busy;       // another claim walks along a ring
 };
 

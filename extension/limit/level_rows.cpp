@@ -22,11 +22,11 @@ Levels levels_with_settings(Datum queue_name) {
   return levels;
 }
 
-Levels levels_with_room(Datum queue_name) {
+Levels levels_with_places(Datum queue_name) {
   Levels levels = levels_with_settings(queue_name);
   LevelCounts counts = {};
   Relation job = table_open(catalog()->job, AccessShareLock);
-  find_room(&levels, job, GetActiveSnapshot(), &counts);
+  find_places_left(&levels, job, GetActiveSnapshot(), &counts);
   table_close(job, NoLock);
   return levels;
 }
@@ -37,7 +37,7 @@ Level level_with_tokens(Datum name) {
   Level level = levels.level[levels.count - 1];
   LevelCounts counts = {};
   Relation job = table_open(catalog()->job, AccessShareLock);
-  if (level.rate.rate) find_look(&level, job, GetActiveSnapshot(), &counts);
+  if (level.rate.rate) find_reading(&level, job, GetActiveSnapshot(), &counts);
   table_close(job, NoLock);
   return level;
 }
@@ -56,13 +56,13 @@ PULSE_FUNCTION(pulse_levels_of) {
 // pulse_internal.level_places_left(queue_name)
 PULSE_FUNCTION(pulse_level_places_left) {
   using namespace pulse;
-  Levels levels = levels_with_room(PG_GETARG_DATUM(0));
+  Levels levels = levels_with_places(PG_GETARG_DATUM(0));
   bool is_paused = false;
   for (int i = 0; i < levels.count; i++) is_paused |= levels.level[i].paused;
   bool is_limited = levels.blocker >= 0;
   const Level& least = levels.level[Max(levels.blocker, 0)];
   PG_RETURN_DATUM(
-      result_row(fcinfo, {{Int64GetDatum(levels.room), !is_limited},
+      result_row(fcinfo, {{Int64GetDatum(levels.places_left), !is_limited},
                           {least.name, !is_limited},
                           {Int32GetDatum(least.total), !is_limited || least.total == kUnlimited},
                           given(BoolGetDatum(is_paused)),
@@ -77,8 +77,8 @@ PULSE_FUNCTION(pulse_tokens_of) {
   using namespace pulse;
   Level level = level_with_tokens(PG_GETARG_DATUM(0));
   bool is_rated = level.rate.rate != 0;
-  PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(level.look.tokens), !is_rated},
-                                      {Int64GetDatum(level.look.open), !is_rated},
+  PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(level.reading.tokens), !is_rated},
+                                      {Int64GetDatum(level.reading.open), !is_rated},
                                       token_moment(level)}));
 }
 

@@ -91,8 +91,8 @@ void note_rated(const Level& level) {
 bool is_limited(const Level& level) { return level.total != kUnlimited || level.rate.rate; }
 
 void return_unused(Level* level, int opened) {
-  return_credit(level->hash, level->look.tokens - opened);
-  level->look = {};
+  return_credit(level->hash, level->reading.tokens - opened);
+  level->reading = {};
 }
 
 bool try_lock(Level* level, LOCKMODE mode) {
@@ -164,12 +164,12 @@ bool take_credits(Levels* levels) {
     if (!is_limited(*level)) continue;
     if (i < levels->count - 1 && level->total == kUnlimited && !level->paused &&
         take_credit(level->hash, levels->concurrency)) {
-      level->look.is_credit = true;
-      level->look.tokens = levels->concurrency;
+      level->reading.is_credit = true;
+      level->reading.tokens = levels->concurrency;
       continue;
     }
     while (--i >= 0)
-      if (levels->level[i].look.is_credit) return_unused(&levels->level[i], 0);
+      if (levels->level[i].reading.is_credit) return_unused(&levels->level[i], 0);
     return false;
   }
   return true;
@@ -211,37 +211,37 @@ void read_levels(Levels* levels, Snapshot snapshot) {
 }
 
 // A caller that only asks leaves the credit alone.
-void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
+void find_reading(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
   KnownLevel* known = know_level(*level, counts);
-  if (!known->look.is_made) {
+  if (!known->reading.is_made) {
     int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
     bool is_alone = level->held == ExclusiveLock;
     int64 credit = is_alone ? take_all_credit(level->hash) : credit_of(level->hash);
-    known->look = look_at_rate(level->rate, level->name, snapshot, open, credit);
+    known->reading = read_rate(level->rate, level->name, snapshot, open, credit);
   }
-  level->look = known->look;
+  level->reading = known->reading;
 }
 
-void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  levels->room = PG_INT32_MAX;
+void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
+  levels->places_left = PG_INT32_MAX;
   levels->blocker = -1;
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
-    int64 room = PG_INT32_MAX;
+    int64 places_left = PG_INT32_MAX;
     if (level->paused) {
       // A queue without levels above: the end of the queue's pause marks the queue.
       if (levels->count == 1) continue;
-      room = 0;
+      places_left = 0;
     } else if (level->total != kUnlimited) {
       find_taken(level, job, snapshot, counts);
-      room = level->total - level->taken;
+      places_left = level->total - level->taken;
     }
     if (!level->paused && level->rate.rate) {
-      if (!level->look.is_credit) find_look(level, job, snapshot, counts);
-      room = Min(room, level->look.tokens - level->look.open);
+      if (!level->reading.is_credit) find_reading(level, job, snapshot, counts);
+      places_left = Min(places_left, level->reading.tokens - level->reading.open);
     }
-    if (room >= levels->room) continue;
-    levels->room = static_cast<int>(Max(room, 0));
+    if (places_left >= levels->places_left) continue;
+    levels->places_left = static_cast<int>(Max(places_left, 0));
     levels->blocker = i;
   }
 }
@@ -252,13 +252,13 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts) {
     Level* level = &levels->level[i];
     KnownLevel* known = known_level(counts->known, level->hash);
     if (known) known->taken += opened;
-    if (level->look.is_credit) return_unused(level, opened);
-    if (!level->look.is_made) continue;
-    level->look.open += opened;
-    if (opened == 0 && !level->look.is_new) continue;
-    level->look.is_new = false;
+    if (level->reading.is_credit) return_unused(level, opened);
+    if (!level->reading.is_made) continue;
+    level->reading.open += opened;
+    if (opened == 0 && !level->reading.is_new) continue;
+    level->reading.is_new = false;
     levels->has_changed |= i == levels->count - 1;
-    known->look = level->look;
+    known->reading = level->reading;
     known->is_changed = true;
   }
 }
@@ -281,13 +281,13 @@ void wait_for_level(const Levels& levels, int bucket) {
 bool is_dry(const Level& level) {
   return level.rate.rate && !level.paused &&
          (level.total == kUnlimited ||
-          level.look.tokens - level.look.open < level.total - level.taken);
+          level.reading.tokens - level.reading.open < level.total - level.taken);
 }
 
 TimestampTz dry_until(const Level& level) {
-  if (!level.rate.rate || level.paused || level.look.tokens > level.look.open) return 0;
-  int64 at = next_token_at(level.rate, level.look);
-  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.look.now, 1);
+  if (!level.rate.rate || level.paused || level.reading.tokens > level.reading.open) return 0;
+  int64 at = next_token_at(level.rate, level.reading);
+  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.reading.now, 1);
 }
 
 void set_dry_timer(const Level& level) {

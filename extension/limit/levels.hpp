@@ -30,7 +30,7 @@ struct Level {
   uint64 frees;
   int64 taken;  // at least as many jobs as are open or running
   Rate rate;
-  RateLook look;
+  RateReading reading;
   // The mode of the level's advisory lock.
   LOCKMODE held;
 };
@@ -44,7 +44,7 @@ struct Levels {
   bool is_limited;          // a level has a total or a rate
   bool has_changed;  // the queue's own rate has used tokens, so the promotion keeps the locks
   int fair;          // index of the first fair level; -1: none
-  int room;          // how many more jobs of the queue the levels let a promotion open
+  int places_left;   // how many more jobs of the queue the levels let a promotion open
   int blocker;       // index of the level with the fewest places left; -1: none
   bool holds_queue;  // the queue's own lock
   bool awaits_turn;  // in a fair level
@@ -96,10 +96,10 @@ void read_levels(Levels* levels, Snapshot snapshot);
 
 // Reads the tokens of a level with a rate. The reading stays right as long as the promotion holds
 // the level's lock.
-void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts);
+void find_reading(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts);
 
 // Counts the jobs of limited levels, and computes the places left.
-void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
+void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
 // Adds to the counts the jobs opened by the promotion, less the jobs parked again. Requires the
 // locks of the queue and of its levels.
@@ -131,7 +131,7 @@ struct WaitWalk {
 WaitWalk begin_wait_walk(int group);
 // Takes the next queue bucket, and clears its bit. False: no more queue buckets.
 bool take_wait(WaitWalk* walk, int* bucket);
-// Clears the mark of the group, when no queue waits in the group any more.
+// Clears the group's bit in `waiting_levels`, when no queue waits in the group any more.
 void end_wait_walk(int group);
 // Sets the bit of the queue bucket again.
 void put_wait_back(const WaitWalk& walk, int bucket);

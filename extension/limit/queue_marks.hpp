@@ -1,5 +1,5 @@
 // Queue marks: a mark says that a queue may have a job to promote. Owns `parked_seen` and
-// `first_check` of DatabaseState, and sets `marks`.
+// `first_check` of DatabaseState, and sets `promotion_marks`.
 //
 // Invariants:
 // - All three are atomics.
@@ -15,7 +15,7 @@ namespace pulse {
 // True until sessions have checked all queues since this database took its database entry.
 bool is_first_check_due();
 
-// Sets the mark of a queue bucket.
+// Sets the queue mark of a queue bucket.
 void mark_queue(DatabaseState* database, int bucket);
 
 // The caller is about to check queues. As long as the first check lasts, the first check covers

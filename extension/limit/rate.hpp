@@ -18,7 +18,7 @@ struct Rate {
 Rate rate_of(TupleTableSlot* row);
 
 // A reading of a level's tokens, by a promotion that holds the level's lock.
-struct RateLook {
+struct RateReading {
   bool is_made;
   int64 now;       // the liveness clock
   int64 full;      // when the level has all tokens again if no job is claimed
@@ -36,7 +36,7 @@ struct KnownLevel {
   uint64 hash;  // 0: the lock was given back
   Datum name;
   Rate rate;
-  RateLook look;
+  RateReading reading;
   int64 claimed;    // jobs that this call has claimed since the reading
   bool is_changed;  // the reading is not stored yet
   bool is_counted;
@@ -56,14 +56,14 @@ void forget_level(KnownLevel* known, uint64 hash);
 bool charge_claim(KnownLevel* known, const text* queue_name, uint64 rated_groups);
 
 // Stores all readings, with the jobs claimed since. Each call that promotes ends with
-// store_looks().
-void store_looks(KnownLevel* known);
+// store_readings().
+void store_readings(KnownLevel* known);
 
 // Reads the tokens of a level. Charges as if claimed now each token that neither an open job nor
 // the credit accounts for.
-RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit);
+RateReading read_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.
-int64 next_token_at(const Rate& rate, const RateLook& look);
+int64 next_token_at(const Rate& rate, const RateReading& reading);
 
 }  // namespace pulse

@@ -41,20 +41,20 @@ enum class Opening {
   kOpened,
   kSwapped,
   kLocked,  // a claim or an operator has locked the row
-  kEnded    // the promotion of the queue ends here, and the mark is set again
+  kEnded    // the promotion of the queue ends here, and the queue mark is set again
 };
 
-// Opens a parked job that may_open() or may_open_turn() allows.
+// Opens a parked job that may_open() or may_open_successor() allows.
 Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, PromotionBudget* budget) {
-  bool has_room = budget->room > 0;
+  bool has_places_left = budget->places_left > 0;
   bool swaps = queue->taken >= queue->concurrency;
-  if (!has_room || (swaps && !swap_worst(table, queue, parked))) {
-    come_back(budget, queue->bucket, has_room);
-    budget->more |= !has_room && !budget->turn;
+  if (!has_places_left || (swaps && !swap_worst(table, queue, parked))) {
+    come_back(budget, queue->bucket, has_places_left);
+    budget->more |= !has_places_left && !budget->turn;
     return Opening::kEnded;
   }
   if (!swaps && !place_or_open(table, queue, parked, &budget->counts)) return Opening::kLocked;
-  budget->room--;
+  budget->places_left--;
   if (!swaps) give_place(queue, DatumGetInt64(value_of(parked, kJobId)));
   return swaps ? Opening::kSwapped : Opening::kOpened;
 }
@@ -143,12 +143,12 @@ bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
 
 void foresee_opening(Queue* queue, Foresight* foresight) {
   if (queue->strict) {
-    IndexLookup turns;
-    bool has_succession = find_turn(&turns, *queue, foresight->job, foresight->snapshot);
-    if (has_succession && may_open_turn(*queue, turns.row))
-      foresee_next(queue, turns.row, foresight);
-    close_index_lookup(&turns);
-    if (has_succession) return;
+    IndexLookup successors;
+    bool has_successor = find_successor(&successors, *queue, foresight->job, foresight->snapshot);
+    if (has_successor && may_open_successor(*queue, successors.row))
+      foresee_next(queue, successors.row, foresight);
+    close_index_lookup(&successors);
+    if (has_successor) return;
   }
   OrderedScan parked;
   bool due = begin_parked_scan(&parked, foresight->job, foresight->snapshot, *queue);
@@ -167,29 +167,29 @@ bool open_job(JobTable* table, const ItemPointerData& tid) {
 
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
   if (!queue->strict) return open_lowest(table, queue, budget);
-  IndexLookup turns;
+  IndexLookup successors;
   bool is_left = true;
-  if (!find_turn(&turns, *queue, table->relation, table->snapshot)) {
+  if (!find_successor(&successors, *queue, table->relation, table->snapshot)) {
     is_left = open_lowest(table, queue, budget);
   } else {
     queue->known.count = kDoNotRemember;
-    if (may_open_turn(*queue, turns.row)) {
-      Opening opening = open_next(table, queue, turns.row, budget);
+    if (may_open_successor(*queue, successors.row)) {
+      Opening opening = open_next(table, queue, successors.row, budget);
       is_left = opening == Opening::kEnded;
       if (opening == Opening::kLocked) come_back(budget, queue->bucket, true);
     }
   }
-  close_index_lookup(&turns);
+  close_index_lookup(&successors);
   return is_left;
 }
 
 bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) {
-  IndexLookup turns;
+  IndexLookup successors;
   if (queue.strict) {
-    bool has_succession = find_turn(&turns, queue, job, snapshot);
-    bool wanted = has_succession && may_open_turn(queue, turns.row);
-    close_index_lookup(&turns);
-    if (has_succession) return wanted;
+    bool has_successor = find_successor(&successors, queue, job, snapshot);
+    bool wanted = has_successor && may_open_successor(queue, successors.row);
+    close_index_lookup(&successors);
+    if (has_successor) return wanted;
   }
   OrderedScan parked;
   *due = begin_parked_scan(&parked, job, snapshot, queue);

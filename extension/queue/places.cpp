@@ -12,19 +12,20 @@
 namespace pulse {
 namespace {
 
-// pulse.job.succession of a row; kNoTurn where the column is NULL.
-int turn_of(TupleTableSlot* row) {
-  NullableDatum turn = field_of(row, kJobSuccession);
-  return turn.isnull ? kNoTurn : DatumGetInt16(turn.value);
+// pulse.job.succession of a row; kNoSuccession where the column is NULL.
+int succession_of(TupleTableSlot* row) {
+  NullableDatum succession = field_of(row, kJobSuccession);
+  return succession.isnull ? kNoSuccession : DatumGetInt16(succession.value);
 }
 
-void add_open(Queue* queue, TupleTableSlot* bucket) {
+void add_open(Queue* queue, TupleTableSlot* row) {
   if (queue->open_count == queue->open_capacity) {
     queue->open_capacity *= 2;
     queue->open =
         static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * queue->open_capacity));
   }
-  OpenJob open_job = {order_of(bucket), bucket->tts_tid, queue->strict ? turn_of(bucket) : kNoTurn};
+  OpenJob open_job = {order_of(row), row->tts_tid,
+                      queue->strict ? succession_of(row) : kNoSuccession};
   int position = queue->open_count++;
   for (; position > 0 && sorts_before(&open_job, &queue->open[position - 1]); position--)
     queue->open[position] = queue->open[position - 1];
@@ -139,7 +140,7 @@ Queue read_queue(Datum name, int bucket, const Levels& levels) {
 
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
-  if (!levels->only_swaps) find_room(levels, job, snapshot, counts);
+  if (!levels->only_swaps) find_places_left(levels, job, snapshot, counts);
   if (levels->paused_by_end) {
     queue->paused = true;
     levels->blocker = -1;  // the end of this pause marks the queue
@@ -153,9 +154,9 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
   else
     read_open_jobs(queue, job, snapshot);
   add_placed(queue, *counts);
-  queue->is_level_bound = levels->room < queue->concurrency - queue->taken;
+  queue->is_level_bound = levels->places_left < queue->concurrency - queue->taken;
   if (queue->is_level_bound)
-    queue->concurrency = queue->taken + levels->room;
+    queue->concurrency = queue->taken + levels->places_left;
   else
     levels->blocker = -1;
   return true;
@@ -173,18 +174,18 @@ bool may_open(const Queue& queue, const OrderedScan& parked) {
   if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
   if (queue.open_count == 0) return false;
   const OpenJob& worst = queue.open[queue.open_count - 1];
-  return worst.turn == kNoTurn && sorts_before(&parked, &worst);
+  return worst.succession == kNoSuccession && sorts_before(&parked, &worst);
 }
 
-bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot) {
-  open_index_lookup(turns, job, catalog()->job_successor_idx, snapshot, 1);
+bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot) {
+  open_index_lookup(successors, job, catalog()->job_successor_idx, snapshot, 1);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue.name);
-  seek_keys(turns, &key);
-  return next_row(turns);
+  seek_keys(successors, &key);
+  return next_row(successors);
 }
 
-bool may_open_turn(const Queue& queue, TupleTableSlot* row) {
+bool may_open_successor(const Queue& queue, TupleTableSlot* row) {
   if (DatumGetChar(value_of(row, kJobIndexLane)) == kLaneUndecided) return false;
   TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
   if (run_at > wall_now()) {
@@ -192,7 +193,7 @@ bool may_open_turn(const Queue& queue, TupleTableSlot* row) {
     return false;
   }
   if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
-  return queue.open_count > 0 && turn_of(row) < queue.open[queue.open_count - 1].turn;
+  return queue.open_count > 0 && succession_of(row) < queue.open[queue.open_count - 1].succession;
 }
 
 }  // namespace pulse

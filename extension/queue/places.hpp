@@ -18,11 +18,11 @@ namespace pulse {
 
 // Values of pulse.job.succession. The lower value comes first.
 constexpr int kClaimedSuccession = 1;  // has been claimed and waits again
-constexpr int kNoTurn = PG_INT16_MAX;
+constexpr int kNoSuccession = PG_INT16_MAX;
 
 struct OpenJob : JobOrder {
   ItemPointerData tid;
-  int turn;  // in a strict queue
+  int succession;  // in a strict queue
 };
 
 struct Queue {
@@ -89,11 +89,11 @@ bool may_open(const Queue& queue, const OrderedScan& parked);
 
 // In a strict queue: finds the parked job that starts before all other jobs, and puts the job into
 // the lookup's `row`. The caller closes the lookup in either case.
-bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot);
+bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot);
 
-// Whether the job of find_turn() may be opened: where the place is taken, in exchange for an open
-// job.
-bool may_open_turn(const Queue& queue, TupleTableSlot* row);
+// Whether the job of find_successor() may be opened: where the place is taken, in exchange for an
+// open job.
+bool may_open_successor(const Queue& queue, TupleTableSlot* row);
 
 // Whether a level alone keeps the queue from more places.
 bool is_blocked(const Queue& queue, const Levels& levels);

@@ -22,8 +22,8 @@ namespace {
 constexpr int kFallenDueAtOnce = 1000;
 // A promotion that reads more pages remembers the places and the front of the queue.
 constexpr int kManyPages = 64;
-constexpr int kQueuesOfOneLook = 1000;
-// How many marks a call takes while queues only join their rings.
+constexpr int kQueuesOfOneCheck = 1000;
+// How many promotion marks a call takes while queues only join their rings.
 constexpr int kMaxJoins = 256;
 // Another claim walks a ring for some milliseconds, unless the claim's process is stopped.
 constexpr int kMaxPauses = 5;
@@ -95,13 +95,13 @@ void promote_queue(Datum name, int bucket, PromotionBudget* budget) {
     return;
   }
   // In a turn the queue may open no more jobs than are left of the turn.
-  int room = budget->room;
-  int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
-  budget->room -= beyond_turn;
+  int places_left = budget->places_left;
+  int beyond_turn = budget->turn ? Max(places_left - budget->turn->left, 0) : 0;
+  budget->places_left -= beyond_turn;
   if (!levels.awaits_turn || levels.only_swaps)
     promote_locked(name, bucket, generation, &levels, budget);
-  budget->room += beyond_turn;
-  int opened = room - budget->room;
+  budget->places_left += beyond_turn;
+  int opened = places_left - budget->places_left;
   if (budget->turn) budget->turn->left -= opened;
   if (opened == 0 && !levels.has_changed)
     unlock_levels(&levels, &budget->counts);
@@ -164,7 +164,7 @@ void promote_queues_of_bucket(int bucket, PromotionBudget* budget) {
   int at = bucket;
   while (next_queue(names_of_queues(budget), &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
-    if (budget->room <= 0 && (budget->more || !budget->lets_join)) {
+    if (budget->places_left <= 0 && (budget->more || !budget->lets_join)) {
       come_back(budget, bucket, false);
       budget->more = true;
       break;
@@ -180,24 +180,24 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
   if (!wants_promotion(scan, name, bucket, counts)) return false;
   forget_queue(name, bucket);
   PromotionBudget unbounded_budget = {};
-  unbounded_budget.room = kFallenDueAtOnce;
+  unbounded_budget.places_left = kFallenDueAtOnce;
   if (database) {
     mark_queue(database, bucket);
   } else {
     promote_queue(name, bucket, &unbounded_budget);
     close_tables(&unbounded_budget);
-    store_looks(unbounded_budget.counts.known);
+    store_readings(unbounded_budget.counts.known);
   }
   return true;
 }
 
 // Promotes in turn the queues that wait for a level with a freed place, until the level blocks a
 // queue again.
-void promote_waiting(int group, PromotionBudget* budget, int* looks) {
+void promote_waiting(int group, PromotionBudget* budget, int* candidates_left) {
   WaitWalk walk = begin_wait_walk(group);
   int bucket;
   while (take_wait(&walk, &bucket)) {
-    if (budget->room <= 0 || --*looks < 0) {
+    if (budget->places_left <= 0 || --*candidates_left < 0) {
       put_wait_back(walk, bucket);
       return return_freed_level(group);
     }
@@ -220,23 +220,23 @@ void promote_in_turn(Datum name, int bucket, TurnBudget* budget) {
 void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;
   first++;
-  for (uint32 i = 0; i < kFairRings && budget->room > 0; i++)
+  for (uint32 i = 0; i < kFairRings && budget->places_left > 0; i++)
     take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_in_turn);
 }
 
-// How many of the places left are kept for fair levels while other queues have marks. If only one
-// job may be opened, every second call keeps the place for fair levels.
-int room_of_rings(int room) {
+// How many of the places left are kept for fair levels while other queues have queue marks. If only
+// one job may be opened, every second call keeps the place for fair levels.
+int places_of_rings(int places_left) {
   static bool is_odd = false;
   is_odd = !is_odd;
-  return any_ring_announced() ? (room + is_odd) / 2 : 0;
+  return any_ring_announced() ? (places_left + is_odd) / 2 : 0;
 }
 
-// Takes one mark at a time, so that the mark of an unchecked queue stays set.
+// Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
 void promote_marks(PromotionBudget* budget, int max_marks) {
   for (int checked_count = 0; checked_count < max_marks; checked_count++) {
     int bucket;
-    if (budget->room <= 0 && (budget->more || !budget->lets_join)) return;
+    if (budget->places_left <= 0 && (budget->more || !budget->lets_join)) return;
     if (!take_promotion_mark(&bucket)) return;
     if (bucket >= parent_mark(0))
       resolve_waits(bucket - parent_mark(0), budget);
@@ -245,8 +245,8 @@ void promote_marks(PromotionBudget* budget, int max_marks) {
   }
 }
 
-// Locks the tables before the promotion takes marks. A claim that waits behind a DBA's lock would
-// otherwise hold cleared marks, and verify() would report the queues of these marks as stranded.
+// Locks the tables before the promotion takes promotion marks. A claim that waits behind a DBA's
+// lock would otherwise hold cleared queue marks, and verify() would report the queues as stranded.
 void lock_tables() {
   LockRelationOid(catalog()->job, RowExclusiveLock);
   if (OidIsValid(catalog()->dependency)) LockRelationOid(catalog()->dependency, RowExclusiveLock);
@@ -254,26 +254,26 @@ void lock_tables() {
 
 }  // namespace
 
-Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed) {
+Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, PlacedJobs* placed) {
   PromotionBudget budget = {};
   budget.counts.unshown = unshown_places(placed);
   lock_tables();
   unblock_rings();
   budget.pauses = kMaxPauses;
-  int kept = room_of_rings(room);
-  budget.room = room - kept;
+  int kept = places_of_rings(places_left);
+  budget.places_left = places_left - kept;
   int group;
-  for (int left = max_marks; left > 0 && budget.room > 0 && take_freed_level(&group);)
+  for (int left = max_marks; left > 0 && budget.places_left > 0 && take_freed_level(&group);)
     promote_waiting(group, &budget, &left);
   // Queues that have just got a job to start join their rings before any turn.
   budget.lets_join = kept > 0;
   promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
   budget.lets_join = false;
-  budget.room += kept;
+  budget.places_left += kept;
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
-  budget.more |= promotion_marks_remain() || (budget.room <= 0 && any_ring_announced());
+  budget.more |= promotion_marks_remain() || (budget.places_left <= 0 && any_ring_announced());
   *known = budget.counts.known;
   return {budget.more, budget.busy};
 }
@@ -310,7 +310,7 @@ void mark_queues_fallen_due() {
 Promotion continue_first_check() {
   // One claim at a time checks: two claims would check the same queues.
   if (!try_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock)) return {false, true};
-  reconcile_queues(kQueuesOfOneLook);
+  reconcile_queues(kQueuesOfOneCheck);
   release_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock);
   return {is_first_check_due(), false};
 }
@@ -335,7 +335,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   for (int checked_count = 0;; checked_count++) {
     CHECK_FOR_INTERRUPTS();
     bool is_over = (max_count > 0 && checked_count >= max_count) || GetCurrentTimestamp() >= ends;
-    if (!database) is_over = marked >= kQueuesOfOneLook;
+    if (!database) is_over = marked >= kQueuesOfOneCheck;
     // The next call begins with a whole queue bucket, so a call ends between two queue buckets.
     if (is_bounded && bucket != last_bucket && is_over) break;
     last_bucket = bucket;
@@ -347,7 +347,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     MemoryContext old = MemoryContextSwitchTo(step);
     marked += mark_if_promotable(database, parked, name, bucket, &counts);
     MemoryContextSwitchTo(old);
-    if (checked_count % kQueuesOfOneLook != 0) continue;
+    if (checked_count % kQueuesOfOneCheck != 0) continue;
     counts = {};
     MemoryContextReset(step);
   }
@@ -369,6 +369,6 @@ PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_queues_fallen_due();
   pulse::KnownLevel* known;
   bool more = pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0), &known).more;
-  pulse::store_looks(known);
+  pulse::store_readings(known);
   PG_RETURN_BOOL(more);
 }

@@ -11,14 +11,15 @@ struct PlacedJobs;
 
 // The work that promote_marked() left undone.
 struct Promotion {
-  bool more;  // marks remain, or a queue has more jobs to open than `room` allowed
-  bool busy;  // another transaction is promoting a queue: the mark of the queue was set again
+  bool more;  // promotion marks remain, or a queue has more jobs to open than `places_left` allowed
+  bool busy;  // another transaction is promoting a queue: the queue mark was set again
 };
 
-// Takes queue marks and promotes the queues of each mark, until `room` jobs are opened or
-// `max_marks` marks are taken. After its last claim the caller passes `known` to store_looks(),
-// which writes the spent tokens.
-Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed = nullptr);
+// Takes promotion marks and promotes the queues of each promotion mark, until `places_left` jobs
+// are opened or `max_marks` promotion marks are taken. After its last claim the caller passes
+// `known` to store_readings(), which writes the spent tokens.
+Promotion promote_marked(int places_left, int max_marks, KnownLevel** known,
+                         PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.
 void mark_queues_fallen_due();

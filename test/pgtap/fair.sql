@@ -56,7 +56,7 @@ SELECT where_preloaded(:'preloaded', counts(started(:ann, 12)), 'a4 b4 c4',
   'members start as many jobs as each other, whatever their backlogs');
 SELECT given_jobs('t/n', 1) \g /dev/null
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 4)), 'a1 b1 c1 n1',
-  'a newcomer starts in the first round');
+  'a newcomer starts before the others come around the ring again');
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 12)), 'a4 b4 c4',
   'and costs the others nothing when it is done');
 SELECT given_jobs('t/' || q, 9) FROM unnest(ARRAY['b', 'c']) AS q \g /dev/null
@@ -70,7 +70,7 @@ SELECT pulse.set_queue('w', fair => true), pulse.set_queue('w/*', concurrency =>
        pulse.set_queue('w/h', concurrency => 100, weight => 3) \g /dev/null
 SELECT given_jobs('w/' || q, 20) FROM unnest(ARRAY['h', 'l', 'k']) AS q \g /dev/null
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 20)), 'h12 k4 l4',
-  'a member starts its weight in a round');
+  'a member starts its weight once around the ring');
 SELECT pulse.set_queue('w/h', paused => true) \g /dev/null
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 10)), 'k5 l5',
   'a paused one costs the others nothing');
