@@ -57,66 +57,11 @@ void begin_bucket(FairRing* ring, int bucket) {
   ring->name[0] = '\0';
 }
 
-// How many jobs of its weight a member starts in this pass.
+// How many jobs of its weight a queue starts in this pass.
 int share_of_pass(const FairRing* ring, int weight) {
   int pass = static_cast<int>(ring->pass % kPasses);
   auto until = [weight](int passes) { return (weight * passes + kPasses - 1) / kPasses; };
   return until(pass + 1) - until(pass);
-}
-
-bool has_waits(DeepMember* deep) {
-  for (pg_atomic_uint64& word : deep->waits)
-    if (pg_atomic_read_u64(&word)) return true;
-  return false;
-}
-
-bool waits_in_part(DeepMember* deep, int part) {
-  return (pg_atomic_read_u64(&deep->waits[part / 64]) >> (part % 64)) & 1;
-}
-
-void begin_deep(FairRing* ring, DeepMember* deep, uint64 hash) {
-  deep->weight = 1;
-  deep->pass = ring->pass - 1;
-  deep->part = deep->position = 0;
-  deep->hash = hash;
-}
-
-// The entry of the queue's member, if the member is a level itself. Null also where all entries are
-// in use: then each queue of the member takes turns like a member. No walk uses an idle
-// entry: no queue waits in the entry, and the last turn was in an earlier pass.
-DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
-  if (fair + 2 >= levels.count) return nullptr;
-  uint64 hash = levels.level[fair + 1].hash;
-  DeepMember* unused = nullptr;
-  for (DeepMember& deep : ring->deep) {
-    if (deep.hash == hash) return &deep;
-    bool is_idle = deep.hash == 0 || (deep.pass != ring->pass && !has_waits(&deep));
-    if (!unused && is_idle) unused = &deep;
-  }
-  if (unused) begin_deep(ring, unused, hash);
-  return unused;
-}
-
-// Requires FairRings::lock.
-void join_as_member(FairRing* ring, const Levels& levels, int fair, int bucket) {
-  Assert(holds_spin(&rings_here()->lock));
-  DeepMember* deep = deep_member(ring, levels, fair);
-  if (deep)
-    keep_part(deep, bucket / kBucketsOfPart);
-  else
-    keep_in_ring(ring, bucket);
-}
-
-uint64 buckets_of_part(int part) {
-  return ((UINT64CONST(1) << kBucketsOfPart) - 1) << (part * kBucketsOfPart % 64);
-}
-
-// Clears the bit. An abort marks the queues of all queue buckets that the bit stands for.
-void take_wait_of(FairRing* ring, pg_atomic_uint64* waits, int bit, int first_bucket, int buckets) {
-  pg_atomic_fetch_and_u64(&waits[bit / 64], ~(UINT64CONST(1) << (bit % 64)));
-  ring->used_at = GetCurrentTimestamp();
-  for (int i = 0; i < buckets; i++)
-    note_wait_taken(first_bucket + i, announcement_of(static_cast<int>(ring - rings_here()->ring)));
 }
 
 void announce_unless_blocked(FairRings* rings, FairRing* ring) {
@@ -142,8 +87,6 @@ void create_fair_rings(int databases) {
           SpinLockInit(&all[i].lock);
           for (FairRing& ring : all[i].ring) {
             for (pg_atomic_uint64& word : ring.waits) pg_atomic_init_u64(&word, 0);
-            for (DeepMember& deep : ring.deep)
-              for (pg_atomic_uint64& word : deep.waits) pg_atomic_init_u64(&word, 0);
             pg_atomic_init_u32(&ring.blocked_group, 0);
             pg_atomic_init_u64(&ring.blocked_frees, 0);
           }
@@ -157,8 +100,6 @@ void reset_fair_rings(int database) {
     ring->level = 0;
     pg_atomic_write_u32(&ring->blocked_group, 0);
     for (pg_atomic_uint64& word : ring->waits) pg_atomic_write_u64(&word, 0);
-    for (DeepMember& deep : ring->deep)
-      for (pg_atomic_uint64& word : deep.waits) pg_atomic_write_u64(&word, 0);
   }
 }
 
@@ -195,14 +136,12 @@ bool join_ring(const Levels& levels, int bucket) {
     ring->level = identity;
     ring->lock_key = level.hash;
     ring->pass = 0;
-    ring->next_deep = 0;
     begin_bucket(ring, 0);
     pg_atomic_write_u32(&ring->blocked_group, 0);
-    for (DeepMember& deep : ring->deep) deep.hash = 0;
   }
   if (ring) {
     ring->used_at = now;
-    join_as_member(ring, levels, levels.fair, bucket);
+    keep_in_ring(ring, bucket);
   }
   unlock_spin(&rings->lock);
   if (ring) announce_unless_blocked(rings, ring);
@@ -217,7 +156,7 @@ bool join_known_ring(const Levels& levels, int bucket) {
     lock_spin(&rings->lock);
     for (FairRing& ring : rings->ring)
       if (ring.level == identity) joined = &ring;
-    if (joined) join_as_member(joined, levels, i, bucket);
+    if (joined) keep_in_ring(joined, bucket);
     unlock_spin(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
     if (joined) return pg_atomic_read_u32(&joined->blocked_group) == 0;
@@ -243,82 +182,18 @@ void dissolve_ring(FairRing* ring) {
   pg_atomic_uint64* marks = this_database()->promotion_marks;
   for (int i = 0; i < kQueueWords; i++)
     pg_atomic_fetch_or_u64(&marks[i], pg_atomic_exchange_u64(&ring->waits[i], 0));
-  for (DeepMember& deep : ring->deep) {
-    for (int part = 0; part < kParts; part++)
-      if (waits_in_part(&deep, part))
-        pg_atomic_fetch_or_u64(&marks[part * kBucketsOfPart / 64], buckets_of_part(part));
-    for (pg_atomic_uint64& word : deep.waits) pg_atomic_write_u64(&word, 0);
-  }
 }
 
-int begin_turn(const FairTurn& turn, const Levels& levels, int bucket) {
+int begin_turn(const FairTurn& turn, int weight, int bucket) {
   Assert(is_walking(turn.ring));
-  int member = levels.fair + 1;
-  int weight = member < levels.count ? levels.level[member].weight : 1;
-  int share = share_of_pass(turn.ring, weight);
-  if (turn.deep) {
-    turn.deep->weight = weight;
-    return Max(share - turn.deep->served, 0);
-  }
   if (weight > 1) turn.ring->heavy[bucket / 64] |= UINT64CONST(1) << (bucket % 64);
-  return share;
-}
-
-DeepMember* deep_member_of(FairRing* ring, const text* name) {
-  LevelNames names = level_names(name);
-  for (int i = 0; i < names.count - 1; i++) {
-    uint64 hash = fnv1a(VARDATA_ANY(name), names.length[i]);
-    for (DeepMember& deep : ring->deep)
-      if (deep.hash == hash) return &deep;
-  }
-  return nullptr;
+  return share_of_pass(turn.ring, weight);
 }
 
 void begin_pass(FairRing* ring) {
   Assert(is_walking(ring));
   ring->pass++;
-  ring->next_deep = 0;
   begin_bucket(ring, 0);
-}
-
-DeepMember* next_deep(FairRing* ring) {
-  Assert(is_walking(ring));
-  for (; ring->next_deep < kDeepMembers; ring->next_deep++) {
-    DeepMember* deep = &ring->deep[ring->next_deep];
-    if (!has_waits(deep)) continue;
-    if (deep->pass != ring->pass) {
-      deep->pass = ring->pass;
-      deep->served = 0;
-    }
-    if (has_share(ring, *deep)) return deep;
-  }
-  return nullptr;
-}
-
-bool has_share(const FairRing* ring, const DeepMember& deep) {
-  return share_of_pass(ring, deep.weight) > deep.served;
-}
-
-bool enter_part(FairRing* ring, DeepMember* deep) {
-  Assert(is_walking(ring));
-  for (int i = 0; i < kParts; i++) {
-    int part = (deep->part + i) % kParts;
-    if (!waits_in_part(deep, part)) continue;
-    if (part != deep->part) deep->position = 0;
-    deep->part = part;
-    take_wait_of(ring, deep->waits, part, part * kBucketsOfPart, kBucketsOfPart);
-    return true;
-  }
-  return false;
-}
-
-void keep_part(DeepMember* deep, int part) {
-  pg_atomic_fetch_or_u64(&deep->waits[part / 64], UINT64CONST(1) << (part % 64));
-}
-
-void leave_part(DeepMember* deep) {
-  deep->part = (deep->part + 1) % kParts;
-  deep->position = 0;
 }
 
 bool enter_bucket(FairRing* ring) {
@@ -329,7 +204,9 @@ bool enter_bucket(FairRing* ring) {
   // The queues of the bucket report their weights again.
   if (is_first_pass(ring) && ring->name[0] == '\0')
     ring->heavy[bucket / 64] &= ~(UINT64CONST(1) << (bucket % 64));
-  take_wait_of(ring, ring->waits, bucket, bucket, 1);
+  pg_atomic_fetch_and_u64(&ring->waits[bucket / 64], ~(UINT64CONST(1) << (bucket % 64)));
+  ring->used_at = GetCurrentTimestamp();
+  note_wait_taken(bucket, announcement_of(static_cast<int>(ring - rings_here()->ring)));
   return true;
 }
 
@@ -346,8 +223,6 @@ void leave_bucket(FairRing* ring) {
 bool has_waits(FairRing* ring) {
   for (pg_atomic_uint64& word : ring->waits)
     if (pg_atomic_read_u64(&word)) return true;
-  for (DeepMember& deep : ring->deep)
-    if (has_waits(&deep)) return true;
   return false;
 }
 
@@ -371,8 +246,6 @@ bool waits_in_ring(int bucket) {
   for (int i = 0; rings && i < kFairRings; i++) {
     if (!is_ring_announced(i)) continue;
     if ((pg_atomic_read_u64(&rings->ring[i].waits[bucket / 64]) >> (bucket % 64)) & 1) return true;
-    for (DeepMember& deep : rings->ring[i].deep)
-      if (waits_in_part(&deep, bucket / kBucketsOfPart)) return true;
   }
   return false;
 }

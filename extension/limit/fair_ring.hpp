@@ -1,14 +1,15 @@
-// Fairness: owns the rings in shared memory, by which the direct members of a fair level open jobs
-// in turn.
+// Fairness: owns the rings in shared memory, by which the queues beneath a fair level open jobs in
+// turn.
 //
-// A ring serves one level. A ring has a bit for each queue bucket in which a queue may have a job
-// to start, and records whose turn comes next. Queues of one queue bucket take turns in the order
-// of their names. So a walk follows the order of the index of parked jobs, and a turn costs the
-// same however many queues there are.
+// A ring serves one level. The members of the ring are the queues beneath the level, however deep,
+// and the queue of the level's own name. A ring has a bit for each queue bucket in which a queue
+// may have a job to start, and records whose turn comes next. Queues of one queue bucket take turns
+// in the order of their names. So a walk follows the order of the index of parked jobs, and a turn
+// costs the same however many queues there are.
 //
-// Once around the ring takes four passes. A member's weight is spread over the passes, so that many
-// members of great weight do not start all their jobs at once. In passes 2 to 4 the walk visits
-// only queue buckets of members with a weight above 1.
+// Once around the ring takes four passes. A queue's weight is spread over the passes, so that many
+// queues of great weight do not start all their jobs at once. In passes 2 to 4 the walk visits only
+// queue buckets of queues with a weight above 1.
 //
 // Invariants:
 // - A queue with a job to start has its bit in the ring, or its queue mark, or a walk is promoting
@@ -29,27 +30,8 @@
 namespace pulse {
 
 constexpr int kFairRings = 16;  // levels with a ring at a time; a further fair level takes no turns
-constexpr int kDeepMembers = 32;
 constexpr int kNameBytes = 4 * 128 + 1;
 constexpr int kPasses = 4;
-constexpr int kBucketsOfPart = 16;
-constexpr int kParts = kQueueBuckets / kBucketsOfPart;
-
-// A member of a fair level, when the member is a level itself. The queues of the member share the
-// member's turns, a different queue each time. The member knows in which parts of the queue buckets
-// its queues wait, so that a turn costs the same however many queues the member has. The guard of
-// each field is `advisory kRing`, except where noted; a join that takes an idle entry writes the
-// fields under FairRings::lock.
-struct DeepMember {
-  uint64 hash;   // of the level's lock; 0: a free entry
-  int weight;    // as read at the member's last turn
-  uint32 pass;   // of the member's last turn
-  int served;    // jobs started in `pass`
-  int part;      // of the queue buckets: the part with the next turn
-  int position;  // of the next turn, among the member's queues in `part`
-  // Guard: atomic. A bit for each part in which a queue of the member waits.
-  pg_atomic_uint64 waits[kParts / 64];
-};
 
 struct FairRing {
   // Guard of both: FairRings::lock, for writes. A reader without the lock takes the value as a
@@ -60,18 +42,16 @@ struct FairRing {
   TimestampTz used_at;
   // A bit for each queue bucket in which a queue waits. Guard: atomic.
   pg_atomic_uint64 waits[kQueueWords];
-  uint64 heavy[kQueueWords];  // buckets of members with a weight above 1. Guard: advisory kRing
+  uint64 heavy[kQueueWords];  // buckets of queues with a weight above 1. Guard: advisory kRing
   // The level group of the full level, plus one; 0: the ring is not blocked. Guard: atomic.
   pg_atomic_uint32 blocked_group;
   pg_atomic_uint64 blocked_frees;  // freed places that `blocked_group` had counted. Guard: atomic
   // Whose turn comes next. Guard: advisory kRing; a join that takes an idle ring writes the fields
   // under FairRings::lock.
   uint32 pass;
-  int next_deep;  // the members of `deep` come first in a pass
   int bucket;
   int left;               // how many more jobs the queue `name` may start
   char name[kNameBytes];  // the queue that had the last turn in the bucket
-  DeepMember deep[kDeepMembers];
 };
 
 // The rings of one database.
@@ -93,7 +73,6 @@ struct FairTurn {
   bool is_blocked;    // the fair level or a level above the fair level is full
   bool is_behind;     // another promotion has not committed the queue's turn before
   Level full;         // the full level, if is_blocked
-  DeepMember* deep;   // the member with the turn, if a level itself; null: the queue is the member
 };
 constexpr int kTurnBegins = -1;
 
@@ -124,28 +103,13 @@ bool is_ring_blocked(const Level& level);
 // Frees the ring of a level that is fair no longer, and marks the queues with a bit in the ring.
 void dissolve_ring(FairRing* ring);
 
-// How many jobs the queue may start in the turn that begins.
-int begin_turn(const FairTurn& turn, const Levels& levels, int bucket);
+// How many jobs a queue of this weight may start in the turn that begins.
+int begin_turn(const FairTurn& turn, int weight, int bucket);
 
 // Enters the next pass, at the first queue bucket.
 void begin_pass(FairRing* ring);
 // Whether a queue waits in the ring.
 bool has_waits(FairRing* ring);
-
-// The member to which the queue of this name belongs; null when the ring has no entry for the
-// member.
-DeepMember* deep_member_of(FairRing* ring, const text* name);
-// The next member of `deep` with a turn in this pass; null: none.
-DeepMember* next_deep(FairRing* ring);
-// Whether the member may start more jobs in this pass.
-bool has_share(const FairRing* ring, const DeepMember& deep);
-// Enters the next part in which a queue of the member waits, and clears the part's bit. False:
-// none.
-bool enter_part(FairRing* ring, DeepMember* deep);
-// Sets the bit of the part again.
-void keep_part(DeepMember* deep, int part);
-// The next turn of the member goes to the next part.
-void leave_part(DeepMember* deep);
 
 // Enters the next queue bucket in which a queue waits for a turn in this pass, and clears the
 // bucket's bit. False: no queue waits for a turn in this pass.

@@ -28,22 +28,15 @@ bool goes_on(const RingWalk& walk) {
          !walk.turn.is_dissolved && !walk.turn.is_behind;
 }
 
-// Promotes the queue in its turn, which allows `left` more jobs. Returns how many jobs the queue
-// has started.
-int give_turn(RingWalk* walk, Datum name, int bucket, int left) {
+// Promotes the queue in its turn, which allows `left` more jobs.
+void give_turn(RingWalk* walk, Datum name, int left) {
+  FairRing* ring = walk->turn.ring;
   int places_left = walk->budget->places_left;
   walk->turn.left = left;
   walk->turn.has_more = false;
   walk->candidates_left--;
-  walk->promote(name, bucket, walk->budget);
-  int started = places_left - walk->budget->places_left;
-  if (started > 0) walk->last_pass = walk->turn.ring->pass + kPasses + 1;
-  return started;
-}
-
-void give_own_turn(RingWalk* walk, Datum name, int left) {
-  FairRing* ring = walk->turn.ring;
-  give_turn(walk, name, ring->bucket, left);
+  walk->promote(name, ring->bucket, walk->budget);
+  if (walk->budget->places_left < places_left) walk->last_pass = ring->pass + kPasses + 1;
   if (walk->turn.is_behind) return;  // the queue keeps this turn
   text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
   ring->left = walk->turn.has_more ? Max(walk->turn.left, 0) : 0;
@@ -57,57 +50,16 @@ bool visit_bucket(RingWalk* walk, bool* is_left) {
   int bucket = ring->bucket;
   *is_left = ring->name[0] != '\0';  // an earlier walk has visited the queues before `name`
   if (ring->left > 0) {
-    give_own_turn(walk, name, ring->left);
+    give_turn(walk, name, ring->left);
     *is_left |= walk->turn.has_more;
   }
   while (goes_on(*walk)) {
     CHECK_FOR_INTERRUPTS();
     if (!next_queue(&walk->parked.rows, &bucket, &name, true)) return true;
-    if (DeepMember* deep = deep_member_of(ring, DatumGetTextPP(name))) {
-      keep_part(deep, bucket / kBucketsOfPart);
-      walk->candidates_left--;
-      continue;
-    }
-    give_own_turn(walk, name, kTurnBegins);
+    give_turn(walk, name, kTurnBegins);
     *is_left |= walk->turn.has_more;
   }
   return false;
-}
-
-// Gives turns to the member's queues of the entered part, while the member has a share of the pass
-// left. True when every queue of the part has had its turn.
-bool visit_part(RingWalk* walk, DeepMember* deep, bool* is_left) {
-  Datum name = CStringGetTextDatum("");
-  int bucket = deep->part * kBucketsOfPart;
-  int seen = 0;
-  *is_left = deep->position > 0;  // the queues before `position` had their turns earlier
-  while (goes_on(*walk) && has_share(walk->turn.ring, *deep)) {
-    CHECK_FOR_INTERRUPTS();
-    if (!next_queue(&walk->parked.rows, &bucket, &name, false) ||
-        bucket / kBucketsOfPart != deep->part)
-      return true;
-    if (deep_member_of(walk->turn.ring, DatumGetTextPP(name)) != deep) continue;
-    if (seen++ < deep->position) continue;
-    int started = give_turn(walk, name, bucket, kTurnBegins);
-    deep->served += started;
-    *is_left |= walk->turn.has_more;
-    if (started > 0 || goes_on(*walk)) deep->position = seen;
-  }
-  return false;
-}
-
-void visit_deep(RingWalk* walk, DeepMember* deep) {
-  FairRing* ring = walk->turn.ring;
-  walk->turn.deep = deep;
-  while (goes_on(*walk) && has_share(ring, *deep) && enter_part(ring, deep)) {
-    int part = deep->part;
-    bool is_left;
-    bool is_over = visit_part(walk, deep, &is_left);
-    if (is_left || !is_over) keep_part(deep, part);
-    if (is_over) leave_part(deep);
-  }
-  walk->turn.deep = nullptr;
-  if (goes_on(*walk)) ring->next_deep++;
 }
 
 void visit_next_bucket(RingWalk* walk) {
@@ -134,9 +86,7 @@ bool lock_ring(uint64 key, TurnBudget* budget) {
 void walk_ring(RingWalk* walk) {
   FairRing* ring = walk->turn.ring;
   while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
-    if (DeepMember* deep = next_deep(ring)) {
-      visit_deep(walk, deep);
-    } else if (enter_bucket(ring)) {
+    if (enter_bucket(ring)) {
       visit_next_bucket(walk);
     } else {
       begin_pass(ring);
@@ -193,7 +143,7 @@ bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn) {
     turn->left = 0;
     return true;
   }
-  if (turn->left == kTurnBegins) turn->left = begin_turn(*turn, levels, bucket);
+  if (turn->left == kTurnBegins) turn->left = begin_turn(*turn, levels.weight, bucket);
   turn->has_more = turn->left == 0;
   return turn->left == 0;
 }

@@ -1,4 +1,5 @@
-// Fairness: a walk along the ring of a fair level, in which the level's members open jobs in turn.
+// Fairness: a walk along the ring of a fair level, in which the queues beneath the level open jobs
+// in turn.
 #pragma once
 
 #include "limit/fair_ring.hpp"

@@ -9,7 +9,6 @@ namespace pulse {
 namespace {
 
 struct StoredSettings : LevelSettings {
-  bool found;
   bool is_level;    // 0.2.0 has stored the settings
   bool was_paused;  // 0.1.0 has stored a pause
 };
@@ -22,7 +21,7 @@ StoredSettings stored_settings(const SettingsReader& reader, Datum name) {
   const Catalog* known = catalog();
   with_row_of_text(reader.queue, known->queue_key, name, reader.snapshot,
                    [&found, known](TupleTableSlot* row) {
-                     found.found = true;
+                     found.row = SettingsRow::kOwn;
                      found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
                      found.was_paused = DatumGetBool(value_of(row, kQueuePaused));
                      if (known->queue_is_level == InvalidAttrNumber) return;
@@ -93,10 +92,12 @@ LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum 
   StoredSettings found = stored_settings(reader, name);
   Pauses own = pauses_of(reader, name);
   if (!own.is_named && found.was_paused && is_queue) own = {true, true, own.by_end};
-  if (parent && !(found.found && own.is_named)) {
+  bool has_row = found.row == SettingsRow::kOwn;
+  if (parent && !(has_row && own.is_named)) {
     Datum members = members_of(parent);
-    if (!found.found) {
+    if (!has_row) {
       StoredSettings shared = stored_settings(reader, members);
+      shared.row = SettingsRow::kMembers;
       if (shared.is_level) found = shared;
     }
     if (!own.is_named) own.is_paused = pauses_of(reader, members).is_paused;
@@ -104,6 +105,11 @@ LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum 
   found.paused = own.is_paused;
   found.paused_by_end = own.by_end;
   return found;
+}
+
+int weight_of_members(const SettingsReader& reader, Datum level) {
+  StoredSettings shared = stored_settings(reader, members_of(level));
+  return shared.is_level ? shared.weight : 0;
 }
 
 }  // namespace pulse

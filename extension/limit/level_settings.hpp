@@ -9,7 +9,15 @@ namespace pulse {
 
 constexpr int kUnlimited = -1;
 
+// Where the settings of a level are stored.
+enum class SettingsRow {
+  kNone,     // the settings are the defaults
+  kMembers,  // for all members of the level above (`level/*`)
+  kOwn
+};
+
 struct LevelSettings {
+  SettingsRow row;
   int concurrency;
   int total;  // kUnlimited
   bool paused;
@@ -33,5 +41,8 @@ void close_settings(const SettingsReader& reader);
 // level is the queue itself.
 LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
                                 bool is_queue);
+
+// The weight stored for the members of the level (`level/*`); 0: none is stored.
+int weight_of_members(const SettingsReader& reader, Datum level);
 
 }  // namespace pulse

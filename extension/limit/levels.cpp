@@ -95,6 +95,19 @@ void return_unused(Level* level, int opened) {
   level->reading = {};
 }
 
+// The weight of a queue beneath a fair level is the weight of the queue's own row, else of the
+// nearest `level/*` above.
+int weight_of_queue(const SettingsReader& reader, const Levels& levels, const LevelSettings* of) {
+  int own = levels.count - 1;
+  if (of[own].row != SettingsRow::kNone) return of[own].weight;
+  for (int i = own - 1; i > 0; i--) {
+    if (of[i].row == SettingsRow::kMembers) return of[i].weight;
+    if (of[i].row == SettingsRow::kNone) continue;
+    if (int weight = weight_of_members(reader, levels.level[i - 1].name)) return weight;
+  }
+  return 1;
+}
+
 bool try_lock(Level* level, LOCKMODE mode) {
   if (!try_advisory_lock(LockKind::kLevel, level->hash, mode)) return false;
   level->held = mode;
@@ -189,24 +202,26 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
 
 void read_levels(Levels* levels, Snapshot snapshot) {
   SettingsReader reader = open_settings(snapshot);
+  LevelSettings settings[kMaxLevels];
+  int own = levels->count - 1;
   levels->is_limited = false;
   levels->fair = -1;
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
     Datum parent = i > 0 ? levels->level[i - 1].name : 0;
-    LevelSettings found = settings_of_level(reader, level->name, parent, i == levels->count - 1);
-    level->paused = found.paused;
-    level->total = found.total;
-    level->fair = found.fair;
-    level->weight = found.weight;
-    if (found.fair && levels->fair < 0) levels->fair = i;
-    level->rate = found.rate;
+    settings[i] = settings_of_level(reader, level->name, parent, i == own);
+    level->paused = settings[i].paused;
+    level->total = settings[i].total;
+    if (settings[i].fair && levels->fair < 0) levels->fair = i;
+    level->rate = settings[i].rate;
     levels->is_limited |= is_limited(*level);
-    if (found.rate.rate) note_rated(*level);
-    levels->concurrency = found.concurrency;
-    levels->strict = found.strict;
-    levels->paused_by_end = found.strict && found.paused_by_end;
+    if (level->rate.rate) note_rated(*level);
   }
+  levels->concurrency = settings[own].concurrency;
+  levels->strict = settings[own].strict;
+  levels->paused_by_end = levels->strict && settings[own].paused_by_end;
+  bool is_beneath = levels->fair >= 0 && levels->fair < own;
+  levels->weight = is_beneath ? weight_of_queue(reader, *levels, settings) : 1;
   close_settings(reader);
 }
 

@@ -23,9 +23,8 @@ struct Level {
   Datum name;
   uint64 hash;
   bool paused;
-  bool fair;   // the direct members take turns
-  int weight;  // how many jobs the member may start at its own turn
-  int total;   // how many jobs may be open or running; kUnlimited
+  bool fair;  // the queues beneath the level take turns, unless a level above is fair
+  int total;  // how many jobs may be open or running; kUnlimited
   // How often the level's group had counted freed places, before the level's jobs were counted.
   uint64 frees;
   int64 taken;  // at least as many jobs as are open or running
@@ -44,6 +43,7 @@ struct Levels {
   bool is_limited;          // a level has a total or a rate
   bool has_changed;  // the queue's own rate has used tokens, so the promotion keeps the locks
   int fair;          // index of the first fair level; -1: none
+  int weight;        // how many jobs the queue may start at its turn in the fair level
   int places_left;   // how many more jobs of the queue the levels let a promotion open
   int blocker;       // index of the level with the fewest places left; -1: none
   bool holds_queue;  // the queue's own lock

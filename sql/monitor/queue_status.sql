@@ -326,9 +326,9 @@ COMMENT ON COLUMN pulse.queue_status.total IS
   'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_status.paused IS
   'The queue or level is paused by its own name, or by the end of a job';
-COMMENT ON COLUMN pulse.queue_status.fair IS 'The direct members of the level start jobs in turn';
+COMMENT ON COLUMN pulse.queue_status.fair IS 'The queues within the level start jobs in turn';
 COMMENT ON COLUMN pulse.queue_status.weight IS
-  'How many jobs the queue starts at a turn where the level above the queue is fair';
+  'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue_status.waiting IS
   'Parked jobs of the queue and of all queues within the queue';
 COMMENT ON COLUMN pulse.queue_status.open IS

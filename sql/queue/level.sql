@@ -70,6 +70,19 @@ COMMENT ON FUNCTION pulse_internal.is_paused(text, text, boolean) IS
   'Returns whether an operator has paused a queue or level: by name, else by version 0.1.0 '
   '(was_paused), else with the members of the level.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.weight_above(levels text[]) RETURNS int
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN (SELECT q.weight FROM unnest(levels) AS level (name)
+            JOIN pulse.queue AS q ON q.queue_name = level.name || '/*'
+           WHERE q.is_level ORDER BY length(level.name) DESC LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.weight_above(text[]) IS
+  'Returns the weight of the longest of these levels for which settings of members (mail/*) are '
+  'stored; NULL: of none.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
   RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz,
                  is_strict boolean, on_dead text, fair boolean, weight int, rate int,
@@ -85,6 +98,10 @@ BEGIN
   FOR i IN 1 .. cardinality(names) LOOP
     members := names[i - 1] || '/*';
     stored := pulse_internal.stored_settings(names[i], members);
+    IF stored.queue_name IS NULL THEN
+      -- Of the settings above, the weight alone reaches further than direct members.
+      stored.weight := pulse_internal.weight_above(names[1 : i - 2]);
+    END IF;
     level := names[i];
     concurrency := coalesce(stored.concurrency, 1);
     total := stored.total;
@@ -103,7 +120,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.level_settings(text) IS
   'Returns the settings of the levels of a queue, root first, and when the settings last changed. '
-  'A member of a level without settings of its own has the settings of the members.';
+  'A member of a level without settings of its own has the settings of the members; without both, '
+  'the weight is of the nearest level above that has settings of members.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.jobs_within(level text, max_jobs bigint = NULL)
   RETURNS TABLE (id bigint, queue_name text, state pulse.job_state, worker_id bigint,

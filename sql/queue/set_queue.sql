@@ -58,6 +58,40 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_settings_of(text) IS
   'Raises PU004 for a name that can have no settings of a queue.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.has_queues_within(level text) RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM pulse.queue AS q
+                  WHERE q.queue_name >= level || '/' COLLATE "C"
+                    AND q.queue_name < level || '0' COLLATE "C")
+      OR EXISTS (SELECT FROM pulse_internal.jobs_within(level) AS w WHERE w.queue_name <> level);
+END $$;
+COMMENT ON FUNCTION pulse_internal.has_queues_within(text) IS
+  'Returns whether settings, open jobs or running jobs of queues within the level exist.';
+
+-- The outermost fair level gives turns to all queues within, by the weight of each queue.
+CREATE OR REPLACE FUNCTION pulse_internal.tell_idle_settings(
+    queue_name text, fair boolean, weight int)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  outer_level text := (SELECT s.level FROM pulse_internal.level_settings(queue_name) AS s
+                        WHERE s.fair AND s.level <> queue_name LIMIT 1);
+BEGIN
+  IF outer_level IS NOT NULL AND fair THEN
+    RAISE NOTICE 'fair of queue % does nothing', quote_literal(queue_name) USING
+      HINT = format('Level %L is fair, and gives the turns to all queues within.', outer_level);
+  END IF;
+  IF outer_level IS NOT NULL AND weight IS NOT NULL
+     AND pulse_internal.has_queues_within(queue_name) THEN
+    RAISE NOTICE 'weight of queue % does nothing for the queues within', quote_literal(queue_name)
+      USING HINT = format('Set the weight of these queues, or of %L.', queue_name || '/*');
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.tell_idle_settings(text, boolean, int) IS
+  'Raises a notice for fair or weight of a level within a fair level, where both do nothing.';
+
 CREATE OR REPLACE FUNCTION pulse.set_queue(
     queue_name text,
     concurrency int = NULL,
@@ -115,6 +149,8 @@ BEGIN
     RETURNING q.* INTO stored;
     PERFORM pulse_internal.check_strict(stored);
     PERFORM pulse_internal.check_rate(stored);
+    PERFORM pulse_internal.tell_idle_settings(set_queue.queue_name, set_queue.fair,
+                                              set_queue.weight);
     IF NOT stored.is_strict THEN
       PERFORM pulse_internal.end_pauses(set_queue.queue_name);
     END IF;
@@ -133,12 +169,15 @@ COMMENT ON FUNCTION
   'the queue: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in each '
   'per (1 s to 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused => true '
   'calls pause_queue, false resume_queue, of any queue; without another argument no setting is '
-  'stored. Where a level is fair the direct members start jobs in turn, and weight (1 to 1000) is '
-  'how many jobs a member starts in a turn. The name mail/* stands for the members of mail that '
-  'have no settings of their own. Running jobs go on. A strict queue runs one job at a time: once '
-  'a job has been claimed, no other job starts before that job has ended, whatever retries the '
-  'job has. on_dead says how a strict queue acts when a job ends failed, quarantined or expired: '
-  'continue, or pause, which resume_queue ends. Raises PU004 for a value out of range, a name of '
+  'stored. Where a level is fair the queues within the level, however deep, start jobs in turn, '
+  'and weight (1 to 1000) is how many jobs a queue starts in a turn. The outermost fair level '
+  'gives the turns; fair and weight of a level between do nothing, which a notice tells. The name '
+  'mail/* stands for the members of mail that have no settings of their own; the weight of mail/* '
+  'holds for deeper queues too, unless a nearer level has settings of members. Running jobs go '
+  'on. A strict queue runs one job at a time: once a job has been claimed, no other job starts '
+  'before that job has ended, whatever retries the job has. on_dead says how a strict '
+  'queue acts when a job ends failed, quarantined or expired: continue, or pause, which '
+  'resume_queue ends. Raises PU004 for a value out of range, a name of '
   'more than four levels, a strict queue of another concurrency than 1, on_dead pause without '
   'strict, and per or burst without rate.';
 

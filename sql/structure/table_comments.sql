@@ -262,9 +262,9 @@ COMMENT ON COLUMN pulse.queue.is_strict IS
   'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';
 COMMENT ON COLUMN pulse.queue.on_dead IS
   'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
-COMMENT ON COLUMN pulse.queue.fair IS 'The direct members of the level start jobs in turn';
+COMMENT ON COLUMN pulse.queue.fair IS 'The queues within the level start jobs in turn';
 COMMENT ON COLUMN pulse.queue.weight IS
-  'How many jobs the queue starts at a turn where the level above the queue is fair';
+  'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue.rate IS
   'How many jobs of the queue and of all queues within the queue are claimed in each per; NULL: '
   'no limit';

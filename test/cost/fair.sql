@@ -1,5 +1,5 @@
 -- What a claim reads that gives the next turn of a fair level: among ten queues, among 20,000, and
--- among three members that are levels of as many.
+-- among as many in three levels within.
 SET client_min_messages = warning;
 CREATE PROCEDURE cost.note_turns(
     queues int, figure text, level text = 'turns', name text = 'turns/%s')

@@ -1,5 +1,5 @@
-# The members of a fair level start jobs in turn, each as many as its weight says, whatever their
-# backlogs; a newcomer starts within one round. Workers and the server are killed, and no job is
+# The queues of a fair level start jobs in turn, each as many as its weight says, whatever their
+# backlogs; a newcomer starts once around the ring. Workers and the server are killed, and no job is
 # left behind. PULSE_QUEUES says how many small queues there are, PULSE_BACKLOG how many jobs the
 # big one has.
 use strict;
@@ -34,6 +34,18 @@ SELECT count(*) FROM pulse.add_jobs(ARRAY(
 SELECT count(*) FROM pulse.add_jobs(ARRAY(
   SELECT ('work', NULL, 'f/q' || n, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
     FROM generate_series(1, $queues) AS n, generate_series(1, 10)));});
+
+# A level within a fair level has neither fairness nor weight of its own, and the operator is told.
+for my $setting ('fair => true', 'weight => 2') {
+    $node->psql('postgres', "SELECT pulse.set_queue('f/deep/*', 1);
+        SELECT pulse.set_queue('f/deep', $setting)", stderr => \my $told);
+    like($told, qr/${\($setting =~ s{ .*}{}r)} of queue 'f\/deep' does nothing/,
+        "$setting of a level within is told to do nothing");
+}
+$node->psql('postgres', "SELECT pulse.set_queue('f', fair => true),
+    pulse.set_queue('f/deep/*', weight => 2)", stderr => \my $silence);
+is($silence, '', 'and other settings are stored in silence');
+value($node, "SELECT count(pulse.unset_queue(q)) FROM unnest(ARRAY['f/deep', 'f/deep/*']) AS q");
 
 # One session claims; now and then a newcomer comes between two claims.
 value($node, q{CREATE PROCEDURE drain(batch int, newcomers int) LANGUAGE plpgsql AS $$

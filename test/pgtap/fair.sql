@@ -2,7 +2,7 @@
 -- Turns need shared memory of a server that preloads the library; what is said here of their order
 -- holds there.
 \ir support/setup.psql
-SELECT plan(24);
+SELECT plan(29);
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS preloaded \gset
 SELECT given_worker() AS ann \gset
 
@@ -78,19 +78,51 @@ SELECT pulse.set_queue('w/h', paused => false, weight => 1) \g /dev/null
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 9)), 'h3 k3 l3',
   'a new weight counts from the next turn');
 
--- --- members that are levels --------------------------------------------------------------------
+-- --- queues of any depth ------------------------------------------------------------------------
 
 DELETE FROM pulse.job;
 SELECT pulse.set_queue('d', fair => true), pulse.set_queue('d/a/*', concurrency => 100),
        pulse.set_queue('d/*', concurrency => 100) \g /dev/null
 SELECT given_jobs('d/' || q, 30) FROM unnest(ARRAY['a/1', 'a/2', 'a/3', 'b']) AS q \g /dev/null
-SELECT started(:ann, 24) AS deep \gset
-SELECT where_preloaded(:'preloaded',
-    regexp_replace(:'deep', '[^b]', '', 'g'), repeat('b', 12),
-  'the queues of a member share its turns');
-SELECT where_preloaded(:'preloaded', (
-    SELECT min(length(regexp_replace(:'deep', '[^' || q || ']', '', 'g'))) >= 3
-      FROM unnest(ARRAY['1', '2', '3']) AS q)::text, 'true', 'and none of them waits long');
+SELECT where_preloaded(:'preloaded', counts(started(:ann, 24)), '16 26 36 b6',
+  'each queue beneath a fair level has a turn, however deep');
+SELECT pulse.set_queue('d/a', fair => true) \g /dev/null
+SELECT where_preloaded(:'preloaded', counts(started(:ann, 12)), '13 23 33 b3',
+  'and the outermost fair level gives the turns');
+SELECT pulse.set_queue('d/a', weight => 5) \g /dev/null
+SELECT where_preloaded(:'preloaded', counts(started(:ann, 12)), '13 23 33 b3',
+  'whatever the weight of a level between');
+
+-- Starts and ends so many jobs, one claim each.
+CREATE FUNCTION ran(worker_id bigint, jobs int) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  names text := '';
+  job record;
+BEGIN
+  FOR i IN 1 .. jobs LOOP
+    SELECT c.id, c.token, c.queue_name INTO job FROM pulse.claim(worker_id) AS c;
+    PERFORM pulse.complete(job.id, job.token);
+    names := names || coalesce(right(job.queue_name, 1), '-');
+  END LOOP;
+  RETURN names;
+END $$;
+
+DELETE FROM pulse.job;
+SELECT pulse.set_queue('e', fair => true), pulse.set_queue('e/*', weight => 3),
+       pulse.set_queue('e/z', weight => 1) \g /dev/null
+SELECT given_jobs('e/' || q, 40) FROM unnest(ARRAY['x', 'a/y', 'z']) AS q \g /dev/null
+SELECT results_eq($$SELECT level, weight FROM pulse_internal.level_settings('e/a/y')$$,
+  $$VALUES ('e', 1), ('e/a', 3), ('e/a/y', 3)$$,
+  'the nearest settings of members give a queue without settings its weight');
+SELECT where_preloaded(:'preloaded', counts(ran(:ann, 21)), 'x9 y9 z3', 'also in turns');
+SELECT pulse.set_queue('e/a', weight => 1) \g /dev/null
+SELECT where_preloaded(:'preloaded', counts(ran(:ann, 21)), 'x9 y9 z3',
+  'and past a level between with settings of its own');
+SELECT pulse.set_queue('e/a/*', weight => 1) \g /dev/null
+SELECT where_preloaded(:'preloaded', counts(ran(:ann, 15)), 'x9 y3 z3',
+  'nearer settings of members come first');
+DELETE FROM pulse.job WHERE queue_name LIKE 'e/%';
 
 -- --- with a rate --------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ constexpr std::array<LimitOption, 9> kLimitOptions{{
     {"--rate", "Claims of all of these in each --per; -1: no limit"},
     {"--per", "The time of the rate, as 1min"},
     {"--burst", "Claims at once at most after a rest; -1: as many as the rate"},
-    {"--fair", "yes or no: the queues directly within it start jobs in turn"},
+    {"--fair", "yes or no: the queues within it start jobs in turn"},
     {"--weight", "Jobs that it starts in a turn, within a fair level"},
     {"--strict", "yes or no: a claimed job ends before another starts"},
     {"--on-dead", "continue or pause: what a strict queue does when a job fails for good"},
