@@ -33,8 +33,8 @@ SQL_NEW_TABLES = structure/flow_tables structure/operation_tables structure/coun
 SQL_NEW_TABLES += structure/depth_tables structure/key_tables structure/id_tables
 SQL_NEW_TABLES += structure/idempotency_tables
 # Foundations
-SQL_FUNCTIONS  = structure/table_comments structure/settings structure/clock structure/ids
-SQL_FUNCTIONS += structure/installation
+SQL_FUNCTIONS  = structure/table_comments structure/settings structure/clock structure/shard
+SQL_FUNCTIONS += structure/ids structure/installation
 # Tasks and queues
 SQL_FUNCTIONS += job/task queue/promote flow/wait_for_parents flow/resolve_waits queue/level
 SQL_FUNCTIONS += queue/rate queue/strict queue/fair queue/pause queue/set_queue
@@ -66,7 +66,7 @@ SQL_FUNCTIONS += operator/operation operator/operation_step operator/operation_u
 SQL_FUNCTIONS += operator/operation_run
 # Guards
 SQL_FUNCTIONS += guard/roles guard/role_findings guard/horizon_findings guard/server_findings
-SQL_FUNCTIONS += guard/waiting_findings guard/doctor guard/drop_guard guard/grants
+SQL_FUNCTIONS += guard/failover_findings guard/waiting_findings guard/doctor guard/drop_guard guard/grants
 
 # What begins the extensions over pg_pulse.
 SQL_COMPANION = companion

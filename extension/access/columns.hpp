@@ -159,6 +159,11 @@ enum FinishedColumn : AttrNumber {
   kFinishedAddedBy,
 };
 
+// pulse.installation
+enum InstallationColumn : AttrNumber {
+  kInstallationIdCeiling = 10,  // since 0.2.0
+};
+
 // pulse.id_gap
 enum IdGapColumn : AttrNumber {
   kIdGapTo = 1,

@@ -162,11 +162,17 @@ PULSE_FUNCTION(pulse_system_identifier) {
   PG_RETURN_INT64(static_cast<int64>(GetSystemIdentifier()));
 }
 
+// pulse_internal.record_installation()
+PULSE_FUNCTION(pulse_record_installation) {
+  pulse::record_installation();
+  PG_RETURN_VOID();
+}
+
 // pulse_internal.lock_numbers(): waits for every transaction that generated a token or a worker id,
 // and blocks new numbers. The locks have the order in which a worker generates the numbers.
 PULSE_FUNCTION(pulse_lock_numbers) {
-  PreventCommandIfReadOnly("adopt_installation");
-  PreventCommandDuringRecovery("adopt_installation");
+  PreventCommandIfReadOnly("a change of the installation");
+  PreventCommandDuringRecovery("a change of the installation");
   LockRelationOid(pulse::catalog()->worker_id_seq, ShareRowExclusiveLock);
   LockRelationOid(pulse::catalog()->token_seq, ShareRowExclusiveLock);
   LockRelationOid(pulse::catalog()->installation, ShareRowExclusiveLock);

@@ -10,12 +10,16 @@
 namespace pulse {
 namespace {
 
-// The value of id_place_seq as this session has last read or written the sequence.
+// What this session knows of the ids that it may take.
 struct NotedPlace {
   uint64 generation;  // of the catalog
-  int64 place;
+  int64 place;        // the value of id_place_seq
+  int64 ceiling;      // the greatest id of this database's shard
 };
 NotedPlace noted;
+
+constexpr int kShardBits = 44;
+constexpr int64 kCeilingOfShard0 = (INT64CONST(1) << kShardBits) - 1;
 
 // Where ids are taken: the timeline, above a hash of the system identifier.
 int64 place() {
@@ -38,30 +42,60 @@ void leap(bool is_forced) {
   release_advisory_lock(LockKind::kLeap, 0, ExclusiveLock);
 }
 
-// The lock ends with the call, so a DBA can change the table while the calling transaction stays
-// open.
-bool has_gap_row(int64 to_id) {
-  Relation table = table_open(get_relname_relid("id_gap", catalog()->schema), AccessShareLock);
+// Reads a column of a small table until `visit` returns false. The lock ends with the call, so a
+// DBA can change the table while the calling transaction stays open.
+template <typename Visit>
+void read_column(Oid oid, AttrNumber column, Visit visit) {
+  Relation table = table_open(oid, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(table, nullptr);
   TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  bool is_found = false;
-  while (!is_found && table_scan_getnextslot(scan, ForwardScanDirection, row))
-    is_found = DatumGetInt64(value_of(row, kIdGapTo)) == to_id;
+  while (table_scan_getnextslot(scan, ForwardScanDirection, row) &&
+         visit(DatumGetInt64(value_of(row, column)))) {
+  }
   table_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
   UnregisterSnapshot(snapshot);
   table_close(table, AccessShareLock);
+}
+
+bool has_gap_row(int64 to_id) {
+  bool is_found = false;
+  read_column(get_relname_relid("id_gap", catalog()->schema), kIdGapTo,
+              [&](int64 to) { return !(is_found = to == to_id); });
   return is_found;
 }
 
+// Without a row, no shard was set: the first token writes the row. pulse_internal.id_bounds says
+// the same.
+int64 ceiling() {
+  int64 greatest = 0;
+  read_column(catalog()->installation, kInstallationIdCeiling, [&](int64 id) {
+    greatest = Max(greatest, id);
+    return true;
+  });
+  return greatest ? greatest : kCeilingOfShard0;
+}
+
 void leap_after_move() {
-  // The SQL of 0.1.0 lacks the sequence.
-  if (!OidIsValid(catalog()->id_place_seq)) return;
-  NotedPlace here = {catalog()->generation, place()};
+  NotedPlace here = {catalog()->generation, place(), PG_INT64_MAX};
   if (noted.generation == here.generation && noted.place == here.place) return;
-  if (is_leap_due()) leap(false);
+  // The SQL of 0.1.0 lacks the sequence.
+  if (OidIsValid(catalog()->id_place_seq)) {
+    if (is_leap_due()) leap(false);
+    here.ceiling = ceiling();
+  }
   noted = here;
+}
+
+// A call that waited for set_shard() in the sequence looked before at the shard of before.
+void check_ceiling(int64 id) {
+  if (id <= noted.ceiling) return;
+  noted.ceiling = ceiling();
+  if (id <= noted.ceiling) return;
+  ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+                  errmsg("shard " INT64_FORMAT " has no ids left", noted.ceiling >> kShardBits),
+                  errhint("Let the jobs end, and create the extension anew.")));
 }
 
 }  // namespace
@@ -69,7 +103,9 @@ void leap_after_move() {
 int64 next_id(Oid sequence) {
   PreventCommandDuringRecovery("pulse_internal.next_id()");
   leap_after_move();
-  return take_number(sequence);
+  int64 id = take_number(sequence);
+  check_ceiling(id);
+  return id;
 }
 
 }  // namespace pulse
@@ -88,6 +124,16 @@ PULSE_FUNCTION(pulse_has_gap_row) { PG_RETURN_BOOL(pulse::has_gap_row(PG_GETARG_
 
 // pulse_internal.is_leap_due()
 PULSE_FUNCTION(pulse_is_leap_due) { PG_RETURN_BOOL(!RecoveryInProgress() && pulse::is_leap_due()); }
+
+// pulse_internal.lock_ids(): the leap's lock comes first, as in a leap.
+PULSE_FUNCTION(pulse_lock_ids) {
+  PreventCommandDuringRecovery("pulse_internal.lock_ids()");
+  pulse::advisory_lock(pulse::LockKind::kLeap, 0, ExclusiveLock);
+  const char* const sequences[] = {"job_id_seq", "flow_id_seq", "operation_id_seq"};
+  for (const char* name : sequences)
+    LockRelationOid(get_relname_relid(name, pulse::catalog()->schema), ShareRowExclusiveLock);
+  PG_RETURN_VOID();
+}
 
 // pulse_internal.leap_here()
 PULSE_FUNCTION(pulse_leap_here) {

@@ -316,6 +316,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.table_findings
           UNION ALL SELECT * FROM pulse_internal.horizon_findings
           UNION ALL SELECT * FROM pulse_internal.server_findings
+          UNION ALL SELECT * FROM pulse_internal.failover_findings
           UNION ALL SELECT * FROM pulse_internal.pause_findings
           UNION ALL SELECT * FROM pulse_internal.skip_findings
           UNION ALL SELECT * FROM pulse_internal.backlog_findings

@@ -19,8 +19,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
       'note_operation', 'pause_queue', 'permanently_fail_jobs', 'preview_operation', 'requeue_job',
       'reschedule_jobs', 'resume_queue', 'retry_job', 'run_operation', 'run_tick', 'set_queue',
-      'set_task', 'start_operation', 'stop_operation', 'stop_worker', 'stop_workers', 'sweep',
-      'tick', 'undo_operation', 'unset_queue', 'unset_task', 'verify']
+      'set_shard', 'set_task', 'start_operation', 'stop_operation', 'stop_worker', 'stop_workers',
+      'sweep', 'tick', 'undo_operation', 'unset_queue', 'unset_task', 'verify']
     WHEN 'scheduler' THEN ARRAY[
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']

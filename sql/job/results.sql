@@ -14,15 +14,17 @@ DECLARE
   unknown bigint;
 BEGIN
   PERFORM pulse_internal.refuse_lost(job_ids);
-  SELECT min(i) INTO unknown FROM unnest(job_ids) AS i, pulse.job_id_seq AS s
-   WHERE i < 1 OR i > s.last_value OR NOT s.is_called;
+  SELECT min(i) INTO unknown
+    FROM unnest(job_ids) AS i, pulse.job_id_seq AS s, pulse_internal.id_bounds AS b
+   WHERE i < b.id_floor OR i > s.last_value OR NOT s.is_called;
   IF unknown IS NOT NULL THEN
     RAISE EXCEPTION 'job % was never added', unknown USING
       ERRCODE = 'PU005', HINT = 'Use an id that add_job() or add_jobs() returned.';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_given_out(bigint[]) IS
-  'Raises PU005 for an id that no job ever had, and for one that a failover lost.';
+  'Raises PU005 for an id that no job ever had, that a failover lost, or that is of another '
+  'shard.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

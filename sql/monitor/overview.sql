@@ -250,7 +250,7 @@ CREATE OR REPLACE FUNCTION pulse.overview()
     failed bigint, quarantined bigint, cancelled bigint, expired bigint, workers_alive bigint,
     workers_draining bigint, workers_silent bigint, workers_lost bigint, next_schedule text,
     next_schedule_at timestamptz, installation text, claims boolean, swept_at timestamptz,
-    sweeps boolean, counted_at timestamptz)
+    sweeps boolean, counted_at timestamptz, shard int)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -266,10 +266,11 @@ BEGIN
          s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
-         pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at
+         pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at, b.shard
     FROM pulse_internal.live_figures(moment) AS j
    CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
+   CROSS JOIN pulse_internal.id_bounds AS b
     LEFT JOIN LATERAL (
       SELECT d.name, d.next_due FROM pulse.schedule AS d
        WHERE NOT d.paused ORDER BY d.next_due, d.name LIMIT 1) AS s ON true;
@@ -282,7 +283,8 @@ CREATE OR REPLACE VIEW pulse.overview AS
          o.parked_full, o.parked_waiting, o.running, o.estimated, o.oldest_due_at,
          o.oldest_due_age, o.completed, o.failed, o.quarantined, o.cancelled, o.expired,
          o.workers_alive, o.workers_draining, o.workers_silent, o.workers_lost, o.next_schedule,
-         o.next_schedule_at, o.installation, o.claims, o.swept_at, o.sweeps, o.counted_at
+         o.next_schedule_at, o.installation, o.claims, o.swept_at, o.sweeps, o.counted_at,
+         o.shard
     FROM pulse.overview() AS o;
 COMMENT ON VIEW pulse.overview IS
   'The state of the whole queue in one row, cheap enough to be polled each second beside millions '
@@ -339,3 +341,5 @@ COMMENT ON COLUMN pulse.overview.sweeps IS
 COMMENT ON COLUMN pulse.overview.counted_at IS
   'When the live jobs were counted: calls of a transaction within a second have the same count, '
   'and at REPEATABLE READ all calls';
+COMMENT ON COLUMN pulse.overview.shard IS
+  'Shard whose ids this database gives out: set_shard(); 0 for a database alone';

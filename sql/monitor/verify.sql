@@ -12,7 +12,9 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
      AND j.key_is_undecided IS NOT TRUE
   UNION ALL
   SELECT 'P1', j.id, 'an id that was never given out'
-    FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
+    FROM pulse.job AS j
+   WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s)
+      OR j.id < (SELECT b.id_floor FROM pulse_internal.id_bounds AS b);
 COMMENT ON VIEW pulse_internal.broken_p1 IS 'Violations of P1: no job is lost.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS

@@ -7,6 +7,10 @@ CREATE OR REPLACE VIEW pulse.settings AS
    -- Reading the version loads the library, without which the server knows no setting of pg_pulse.
    WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%'
   UNION ALL
+  SELECT 'shard', b.shard::text, NULL, '0', CASE b.shard WHEN 0 THEN 'default' ELSE 'set_shard' END,
+         'The shard whose ids this database gives out: set_shard()'
+    FROM pulse_internal.id_bounds AS b
+  UNION ALL
   -- A session without the library stores any name; a session that loads the library drops the name
   -- with a warning.
   SELECT c.name COLLATE pg_catalog."default",
@@ -23,8 +27,8 @@ CREATE OR REPLACE VIEW pulse.settings AS
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_settings AS s
                       WHERE s.name = pg_catalog.lower(c.name));
 COMMENT ON VIEW pulse.settings IS
-  'The settings of pg_pulse as this session sees the settings, and unknown names with the prefix '
-  'of pg_pulse that ALTER DATABASE or ALTER ROLE stored.';
+  'The settings of pg_pulse as this session sees the settings, the shard, and unknown names with '
+  'the prefix of pg_pulse that ALTER DATABASE or ALTER ROLE stored.';
 COMMENT ON COLUMN pulse.settings.name IS 'Name of the setting';
 COMMENT ON COLUMN pulse.settings.setting IS 'Value in this session';
 COMMENT ON COLUMN pulse.settings.unit IS 'Unit of the value; NULL without one';

@@ -36,7 +36,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.first_in_doubt() RETURNS bigint
 DECLARE
   in_doubt CONSTANT int := 2 * 32;
 BEGIN
-  RETURN (SELECT greatest(s.last_value - in_doubt + 1, 1) FROM pulse.job_id_seq AS s);
+  RETURN (SELECT greatest(s.last_value - in_doubt + 1, b.id_floor)
+            FROM pulse.job_id_seq AS s, pulse_internal.id_bounds AS b);
 END $$;
 COMMENT ON FUNCTION pulse_internal.first_in_doubt() IS
   'Returns the first id whose job may be lost where this server continues from a copy.';
@@ -76,6 +77,12 @@ DECLARE
   target bigint := ((highest + (1::bigint << leap_bits - 1) >> leap_bits)
                     + greatest(timelines, 1)) << leap_bits;
 BEGIN
+  IF target >= (SELECT b.id_ceiling FROM pulse_internal.id_bounds AS b) THEN
+    RAISE EXCEPTION 'shard % has no ids left', (SELECT b.shard FROM pulse_internal.id_bounds AS b)
+      USING ERRCODE = 'sequence_generator_limit_exceeded',
+      DETAIL = 'A failover takes 2^32 of the 2^44 ids of a shard.',
+      HINT = 'Let the jobs end, and create the extension anew.';
+  END IF;
   IF NOT EXISTS (SELECT FROM pulse_internal.pending_gap) THEN
     PERFORM setval('pulse.gap_from_seq', pulse_internal.first_in_doubt());
   END IF;
@@ -88,7 +95,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.leap(bigint) IS
   'Moves the sequences of ids to the next multiple of 2^32 past all ids that a server can have '
-  'given out, and notes the gap and the place. No rollback undoes the leap.';
+  'given out, and notes the gap and the place. No rollback undoes the leap. Raises 2200H where the '
+  'shard has no ids left.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.leap_here() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_leap_here';
@@ -126,12 +134,33 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.has_trace(bigint) IS
   'Returns whether a table names this job, or a transaction in progress adds it.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_other_shard(job_ids bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  other record;
+BEGIN
+  SELECT i AS id, i >> 44 AS shard, b.shard AS own INTO other
+    FROM pulse_internal.id_bounds AS b JOIN unnest(job_ids) AS i
+      ON i > 0 AND i >> 44 <> b.shard AND i >> 44 <= 511
+   WHERE NOT pulse_internal.has_trace(i)
+   ORDER BY i LIMIT 1;
+  IF other.id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % is of shard %', other.id, other.shard USING
+      ERRCODE = 'PU005', DETAIL = format('This database has shard %s.', other.own),
+      HINT = 'Ask the database of that shard.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.refuse_other_shard(bigint[]) IS
+  'Raises PU005 for an id of another shard that no table here has.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_lost(job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lost record;
 BEGIN
+  PERFORM pulse_internal.refuse_other_shard(job_ids);
   SELECT i AS id, g.leapt_at INTO lost
     FROM pulse_internal.id_gaps AS g JOIN unnest(job_ids) AS i ON i BETWEEN g.from_id AND g.to_id
    WHERE NOT pulse_internal.has_trace(i)
@@ -145,4 +174,4 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_lost(bigint[]) IS
-  'Raises PU005 for an id of a gap that no table has.';
+  'Raises PU005 for an id of a gap, or of another shard, that no table has.';

@@ -157,19 +157,23 @@ BEGIN
   LOCK TABLE pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_numbers();
   PERFORM pulse_internal.raise_sequences();
-  PERFORM pulse_internal.leap_here();
-  PERFORM pulse_internal.note_gap();
   SELECT greatest((SELECT max(i.epoch_base + i.timeline) FROM pulse.installation AS i),
                   (SELECT max(n.stored >> 40) FROM pulse_internal.highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;
+  -- Jobs that came without their installation keep the shard of their ids.
+  adopted.id_floor := (SELECT s.last_value >> 44 << 44 | 1 FROM pulse.job_id_seq AS s);
   DELETE FROM pulse.installation;
   DELETE FROM pulse.installation_witness;
   INSERT INTO pulse.installation
-    (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)
+    (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at, id_floor,
+     id_ceiling)
   SELECT gen_random_uuid(), t.system_identifier, t.database_oid, t.job_oid, adopted.epoch_base,
-         pulse_internal.current_timeline(), pulse.now() FROM pulse_internal.this_place AS t
+         pulse_internal.current_timeline(), pulse.now(), adopted.id_floor,
+         adopted.id_floor + (1::bigint << 44) - 2 FROM pulse_internal.this_place AS t
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
+  PERFORM pulse_internal.leap_here();
+  PERFORM pulse_internal.note_gap();
   -- A copy of the job table alone lacks claim_batch, without which no sweep finds claims in place.
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id IN (SELECT f.id FROM pulse.job AS f WHERE f.in_place AND f.state = 'running'

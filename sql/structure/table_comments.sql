@@ -318,6 +318,10 @@ COMMENT ON COLUMN pulse.installation.system_identifier IS 'Identifier of the ser
 COMMENT ON COLUMN pulse.installation.database_oid IS 'Oid of the database';
 COMMENT ON COLUMN pulse.installation.job_oid IS 'Oid of the table pulse.job';
 COMMENT ON COLUMN pulse.installation.created_at IS 'When the first number was made here';
+COMMENT ON COLUMN pulse.installation.id_floor IS
+  'The least id of a job, flow or operation of this database: its shard * 2^44 + 1';
+COMMENT ON COLUMN pulse.installation.id_ceiling IS
+  'The greatest id of this database''s shard: (shard + 1) * 2^44 - 1';
 
 COMMENT ON TABLE pulse.installation_witness IS
   'The installation that these files belong to; no dump contains it.';

@@ -334,7 +334,9 @@ CREATE TABLE pulse.installation (
   epoch_base        int NOT NULL,
   timeline          int NOT NULL,
   created_at        timestamptz NOT NULL,
-  moved_at          timestamptz
+  moved_at          timestamptz,
+  id_floor          bigint NOT NULL DEFAULT 1,
+  id_ceiling        bigint NOT NULL DEFAULT 17592186044415
 );
 ALTER TABLE pulse.installation REPLICA IDENTITY FULL;
 CREATE TRIGGER installation_changed

@@ -109,6 +109,23 @@ my @first_adds = (
     [ 'is serializable' => 'BEGIN ISOLATION LEVEL SERIALIZABLE', undef, 'COMMIT' ],
 );
 
+# Sixteen sessions add and claim at once; a wait for an open transaction would end in an error.
+sub add_and_claim_beside {
+    my ($node) = @_;
+    my @sessions = map { Pulse::Session->new($node) } 1 .. 16;
+    $_->query(q{SET lock_timeout = '20s'}) for @sessions;
+    $_->ask(q{
+        SELECT id FROM pulse.add_jobs(array_fill('(beside,,,,,,,)'::pulse.job_spec, '{5}'));
+        SELECT 'claimed' FROM pulse.register_worker('beside') AS w,
+            pulse.claim(w.id, 5, '{beside}')})
+      for @sessions;
+    my @said = map { split /\n/, $_->answer } @sessions;
+    is(join('', map { $_->said } @sessions), '', 'nor sixteen sessions that add and claim');
+    is(scalar(grep { $_ eq 'claimed' } @said), 80, 'each of which gets its jobs');
+    $_->quit for @sessions;
+    return grep { /^\d+$/ } @said;
+}
+
 sub first_add {
     my ($node, $how) = @_;
     my ($title, $begin, $end, $later) = @{$how};
@@ -120,11 +137,12 @@ sub first_add {
     $second->query(q{SET lock_timeout = '100ms'});
     my $next = $second->query(q{SELECT id FROM pulse.add_job('second')});
     is($next, $id + 1, 'and holds nobody up');
+    my @others = add_and_claim_beside($node);
     $second->query('SELECT pulse.sweep()');
     is(value($node, 'SELECT count(*) FROM pulse_internal.pending_gap'), 0,
         'nor a sweep that writes the gap down');
     $first->query($later) if $later;
-    give(\%ledger, $_, 'first') for $next, $end && $end eq 'ROLLBACK' ? () : $id;
+    give(\%ledger, $_, 'first') for $next, @others, $end && $end eq 'ROLLBACK' ? () : $id;
     $_->quit for $first, $second;
     return;
 }

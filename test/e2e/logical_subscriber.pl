@@ -77,10 +77,12 @@ subtest 'the jobs alone came over' => sub {
 
 $ann->complete($running);
 is($ann->must_claim->{id}, $waiting, 'the publisher hands out what waits');
+my @published = add_jobs($publisher, 'fourth', 50);
 value($subscriber, 'SELECT pulse.adopt_installation()');
 my $bob = Pulse::SqlWorker->new($subscriber, 'bob');
 is($bob->must_claim->{id}, $waiting, 'once adopted, the subscriber does, too');
-cmp_ok(add_job($subscriber, 'third'), '>', $waiting, 'with ids above those of the publisher');
+cmp_ok(add_job($subscriber, 'third'), '>', $published[-1],
+    'with ids above those that the publisher has given out since');
 cmp_ok(value($subscriber, q{SELECT flow_id FROM pulse.add_flow('[{"identifier": "member"}]')}),
     '>', $flow, 'those of flows');
 cmp_ok(value($subscriber, q{SELECT pulse.note_operation('noted', '{}')}),

@@ -236,9 +236,10 @@ for my $signal ('KILL', 'STOP') {
 subtest 'ids that JavaScript would round' => sub {
     plan skip_all => 'no node here' if system('command -v node >/dev/null') != 0;
     my $worker = start(1, ['greet=node worker/examples/process.mjs']);
-    value($node, q{SELECT setval('pulse.job_id_seq', 9007199254740994)});
-    my @jobs = map { add_job($node, 'greet', q{'{"name": "Ada"}'}) } 1 .. 2;
-    cmp_ok(scalar(grep { $_ > 2**53 && $_ % 2 } @jobs), '>', 0, 'one of them is odd');
+    # No shard gives such ids out.
+    my @jobs = split /\n/, value($node, q{INSERT INTO pulse.job (id, identifier, payload)
+        SELECT 9007199254740994 + i, 'greet', '{"name": "Ada"}' FROM generate_series(1, 2) AS i
+        RETURNING id});
     is(wait_finished($_), 'completed|1|0', "job $_") for @jobs;
     drain($worker);
 };

@@ -50,7 +50,8 @@ subtest 'calls on a standby are refused' => sub {
         "snooze($claimed, '1 s')", "complete_many($array)", "fail_many($array, ARRAY['no'])",
         "release($array)", 'sweep()', 'sweep(dry_run => true)', "cancel_job($other)",
         q{set_task('work', max_attempts => 2)}, q{set_queue('q', 2)}, q{pause_queue('q')},
-        "fence($claimed)", "check_host($worker_id)", 'adopt_installation()', "ended(ARRAY[$id])",
+        "fence($claimed)", "check_host($worker_id)", 'adopt_installation()', 'set_shard(0)',
+        "ended(ARRAY[$id])",
     );
     is($session->refusal("CALL pulse.wait_for_end(ARRAY[$id])"), '25006', 'wait_for_end()');
     is($session->refusal("SELECT * FROM pulse.$_"), '25006', $_) for @calls;

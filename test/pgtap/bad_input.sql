@@ -20,7 +20,8 @@ SELECT jsonb_object_agg(c.call, pg_temp.code_of('SELECT pulse.' || format(c.call
     AS serializable
   FROM (VALUES ('register_worker(''bob'')'), ('add_job(''mail'')'), ('heartbeat(%s)'),
                ('claim(%s)'), ('claim_job(%s, 1)'), ('sweep()'), ('sweep(dry_run => true)'),
-               ('declare_lost(%s, ''gone'')'), ('adopt_installation()'), ('check_host(%s)'))
+               ('declare_lost(%s, ''gone'')'), ('adopt_installation()'), ('set_shard(0)'),
+               ('check_host(%s)'))
        AS c (call) \gset
 ROLLBACK;
 
@@ -79,7 +80,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(250);
+SELECT plan(251);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END

@@ -73,7 +73,7 @@ INSERT INTO calls VALUES
   ('resume_queue(''post'')'), ('unset_queue(''post'')'), ('unset_task(''mail'')'), ('verify()'),
   ('version()'), ('now()'),
   ('pulse_internal.next_token()'), ('pulse_internal.end_attempts(''{}'')'),
-  ('adopt_installation()'), ('check_host(1)'), ('delete_finished(''{1}'')'),
+  ('adopt_installation()'), ('set_shard(0)'), ('check_host(1)'), ('delete_finished(''{1}'')'),
   ('drain_workers(''{x}'')'),
   ('stop_workers(''{x}'')');
 UPDATE calls SET call = 'pulse.' || call WHERE call NOT LIKE 'pulse_internal.%';

@@ -10,7 +10,8 @@ SELECT expect_function('overview', '',
   'cancelled bigint, expired bigint, workers_alive bigint, workers_draining bigint, '
   'workers_silent bigint, workers_lost bigint, next_schedule text, '
   'next_schedule_at timestamp with time zone, installation text, claims boolean, '
-  'swept_at timestamp with time zone, sweeps boolean, counted_at timestamp with time zone)',
+  'swept_at timestamp with time zone, sweeps boolean, counted_at timestamp with time zone, '
+  'shard integer)',
   'volatile', 'definer');
 
 CREATE FUNCTION live_jobs() RETURNS text

@@ -85,6 +85,7 @@ resume_queue                          |o   |ok!         |ok!         |PU005
 retry_job                             |o   |okPE!       |okPE!       |PU005
 set_queue                             |o   |ok!         |ok!         |ok!
 unset_queue                           |o   |ok!         |ok!         |ok
+set_shard                             |o   |ok          |ok          |ok
 set_task                              |o   |ok          |ok          |ok
 unset_task                            |o   |ok          |ok          |ok
 explain_job, waiting                  |ob  |ok          |ok          |PU005

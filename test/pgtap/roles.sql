@@ -44,8 +44,8 @@ INSERT INTO grid
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
      'note_operation preview_operation requeue_job reschedule_jobs resume_queue retry_job '
-     'run_operation run_tick set_queue set_task start_operation stop_operation stop_worker '
-     'stop_workers tick undo_operation unset_queue unset_task verify', 'o'),
+     'run_operation run_tick set_queue set_shard set_task start_operation stop_operation '
+     'stop_worker stop_workers tick undo_operation unset_queue unset_task verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
      'import_graphile_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '

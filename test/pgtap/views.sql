@@ -13,7 +13,7 @@ SELECT is_empty(
 
 -- --- settings -----------------------------------------------------------------------------------
 
-SELECT set_eq('SELECT name FROM pulse.settings',
+SELECT set_eq('SELECT name FROM pulse.settings WHERE name <> ''shard''',
   $$SELECT name FROM pg_settings WHERE name LIKE 'pulse.%'$$,
   'the view settings shows each setting');
 SET LOCAL pulse.sweep_threshold = '77s';
@@ -25,7 +25,8 @@ INSERT INTO pg_db_role_setting
 SELECT d.oid, 0, '{pulse.heartbeat_intervall=3s,pulse.claims=on,work_mem=4MB}'
   FROM pg_database AS d WHERE d.datname = current_database();
 SELECT answers('SELECT name, setting, source, description LIKE ''No such setting%''
-                  FROM pulse.settings WHERE name NOT IN (SELECT s.name FROM pg_settings AS s)',
+                  FROM pulse.settings WHERE name LIKE ''pulse.%''
+                   AND name NOT IN (SELECT s.name FROM pg_settings AS s)',
   ROW('pulse.heartbeat_intervall', '3s', 'database', true), 'a misspelt one is told');
 DELETE FROM pg_db_role_setting AS r WHERE 'pulse.heartbeat_intervall=3s' = ANY (r.setconfig);
 

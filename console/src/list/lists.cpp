@@ -29,7 +29,8 @@ const List& overview_list() {
       " parked_waiting, running, extract(epoch FROM oldest_due_age) AS oldest_due_age,"
       " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
       " workers_silent, workers_lost, next_schedule, next_schedule_at, installation, claims,"
-      " sweeps, swept_at, to_json(estimated) AS estimated, counted_at FROM pulse.overview",
+      " sweeps, swept_at, to_json(estimated) AS estimated, counted_at, shard"
+      " FROM pulse.overview",
       {
           {"at", "at", Kind::time},
           {"ready", "ready", Kind::count},
@@ -58,6 +59,7 @@ const List& overview_list() {
           {"last sweep", "swept_at", Kind::time},
           {"estimated", "estimated", Kind::names, 80},
           {"jobs counted at", "counted_at", Kind::time},
+          {"shard of ids", "shard", Kind::count},
       }};
   return kList;
 }

@@ -88,6 +88,7 @@ INSERT INTO call VALUES
   ('unschedule', $$pulse.unschedule('none')$$),
   ('set_queue', 'pulse.set_queue({queue}, 3)'),
   ('unset_queue', 'pulse.unset_queue({queue})'),
+  ('set_shard', 'pulse.set_shard(0)'),
   ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
   ('unset_task', $$pulse.unset_task('task')$$),
   ('explain_job, waiting', 'pulse.explain_job({waiting})'),
