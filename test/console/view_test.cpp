@@ -68,16 +68,30 @@ TEST(View, SaysWhenNothingPasses) {
 TEST(PaceTest, a_watcher_costs_the_server_a_two_hundredth_of_a_core) {
   using std::chrono::microseconds;
   using std::chrono::milliseconds;
-  EXPECT_EQ(pause_after(microseconds(0), milliseconds(1000)), milliseconds(1000));
-  EXPECT_EQ(pause_after(microseconds(5000), milliseconds(1000)), milliseconds(1000));
-  EXPECT_EQ(pause_after(microseconds(14'000), milliseconds(1000)), milliseconds(2800));
-  EXPECT_EQ(pause_after(microseconds(14'000), milliseconds(4000)), milliseconds(4000));
+  Pace pace(milliseconds(1000));
+  EXPECT_EQ(pace.pause_after(microseconds(0)), milliseconds(1000));
+  EXPECT_EQ(pace.pause_after(microseconds(5000)), milliseconds(1000));
+  EXPECT_EQ(pace.pause_after(microseconds(14'000)), milliseconds(2800));
+  Pace slow(milliseconds(4000));
+  EXPECT_EQ(slow.pause_after(microseconds(0)), milliseconds(4000));
+  EXPECT_EQ(slow.pause_after(microseconds(14'000)), milliseconds(4000));
 }
 
-TEST(PaceTest, a_watcher_looks_each_five_seconds_at_least) {
+TEST(PaceTest, a_watcher_queries_each_five_seconds_at_least) {
   using std::chrono::milliseconds;
-  EXPECT_EQ(pause_after(std::chrono::seconds(1), milliseconds(1000)), milliseconds(5000));
-  EXPECT_EQ(pause_after(std::chrono::seconds(1), milliseconds(8000)), milliseconds(8000));
+  Pace pace(milliseconds(1000));
+  pace.pause_after(std::chrono::seconds(0));
+  EXPECT_EQ(pace.pause_after(std::chrono::seconds(1)), milliseconds(5000));
+  Pace slow(milliseconds(8000));
+  slow.pause_after(std::chrono::seconds(0));
+  EXPECT_EQ(slow.pause_after(std::chrono::seconds(1)), milliseconds(8000));
+}
+
+TEST(PaceTest, the_first_query_slows_no_watcher) {
+  using std::chrono::milliseconds;
+  Pace pace(milliseconds(1000));
+  EXPECT_EQ(pace.pause_after(std::chrono::seconds(1)), milliseconds(1000));
+  EXPECT_EQ(pace.pause_after(std::chrono::seconds(1)), milliseconds(5000));
 }
 
 }  // namespace

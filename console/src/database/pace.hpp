@@ -6,9 +6,18 @@
 
 namespace pulse::console {
 
-// The pause after a query that took the server `worked`: the wanted interval, or up to five seconds
-// where that would cost more.
-std::chrono::milliseconds pause_after(std::chrono::microseconds worked,
-                                      std::chrono::milliseconds interval);
+class Pace {
+ public:
+  explicit Pace(std::chrono::milliseconds interval) : interval_(interval) {}
+
+  // The pause after a query that took the server `worked`: the interval, or up to five seconds
+  // where the interval would cost more. The time of the first query does not count, because the
+  // first query often fills the caches of its session.
+  std::chrono::milliseconds pause_after(std::chrono::microseconds worked);
+
+ private:
+  std::chrono::milliseconds interval_;
+  bool has_queried_ = false;
+};
 
 }  // namespace pulse::console

@@ -90,6 +90,7 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
   if (!feed) {
     feed = std::make_shared<Feed>();
     feed->route = &route;
+    feed->pace = Pace(route.interval);
     feed->request = request;
   }
   // The last event may be older than the page of the new listener: all listeners get the present
@@ -146,7 +147,7 @@ void Live::look(const FeedPtr& feed, LentSession& session) {
     const auto worked = database.worked();
     request.session = &database;
     event = event_text("", feed->route->producer(request));
-    pause = pause_after(database.worked() - worked, pause);
+    pause = feed->pace.pause_after(database.worked() - worked);
   } catch (const Unreachable& unreachable) {
     on_unreachable_(unreachable.what());
     event = event_text("trouble", kUnreachable);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/http/stream.hpp"
+#include "database/pace.hpp"
 #include "serve/router.hpp"
 #include "service/thread_pool.hpp"
 
@@ -55,6 +56,7 @@ class Live {
     Time due;
     Time last_sent;
     bool is_looking = false;
+    Pace pace{std::chrono::seconds(1)};  // of the thread that reads
   };
   using FeedPtr = std::shared_ptr<Feed>;
 

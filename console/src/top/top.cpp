@@ -32,12 +32,13 @@ Line tab_line(std::size_t at) {
 
 void Top::run() {
   auto next = std::chrono::steady_clock::now();
+  Pace pace(interval_);
   for (;;) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
       const auto worked = database_.worked();
       refresh();
-      next = std::chrono::steady_clock::now() + pause_after(database_.worked() - worked, interval_);
+      next = std::chrono::steady_clock::now() + pace.pause_after(database_.worked() - worked);
     }
     draw();
     const auto left = std::chrono::ceil<Duration>(next - std::chrono::steady_clock::now());
