@@ -3,6 +3,7 @@
 
 #include "job/job_filter.hpp"
 #include "job/state_counts.hpp"
+#include "output/partial_count.hpp"
 #include "output/table.hpp"
 #include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
@@ -28,6 +29,28 @@ TEST(StateCount, SaysWhereItStopped) {
   EXPECT_EQ((StateCount{"due", 1000, true}).text(), "1,000+");
   EXPECT_EQ((StateCount{"due", 5'000'000, true}).text(), "1,000+");
   EXPECT_EQ((StateCount{"failed", 7, false}).text(), "7+");
+}
+
+TEST(PartialCount, HasAPlusWhereTheServerNamesOneOfTheFields) {
+  const QueryResult overview{{"ready", "parked_full", "parked_paused", "running", "estimated"},
+                             {"1200", "900", "150", std::nullopt, R"(["ready","parked_paused"])"}};
+  EXPECT_EQ(sum_of(overview[0], {"ready"}).text(), "1,200+");
+  EXPECT_EQ(sum_of(overview[0], {"parked_full"}).text(), "900");
+  EXPECT_EQ(sum_of(overview[0], {"parked_full", "parked_paused"}).text(), "1,050+");
+  EXPECT_EQ(sum_of(overview[0], {"running"}).text(), "0");
+}
+
+TEST(PartialCount, HasThePlusOfTheFieldInARowOfDepths) {
+  const QueryResult depths{{"ready", "open", "parked", "running", "plus", "plus_of_all"},
+                           {"1000", "1000", "7", std::nullopt, "+", "",  //
+                            "1000", "1000", "7", "2", "+", "+"}};
+  EXPECT_EQ(partial_count(depths[0], "ready"), "1,000+");
+  EXPECT_EQ(partial_count(depths[0], "open"), "1,000+");
+  EXPECT_EQ(partial_count(depths[0], "parked"), std::nullopt);
+  EXPECT_EQ(partial_count(depths[0], "running"), std::nullopt);
+  EXPECT_EQ(partial_count(depths[1], "parked"), "7+");
+  EXPECT_EQ(partial_count(depths[1], "running"), "2+");
+  EXPECT_EQ(partial_count(depths[1], "plus"), std::nullopt);
 }
 
 TEST(LaidOutJson, PutsEachMemberOnALine) {

@@ -135,6 +135,19 @@ subtest 'failed jobs stand by error, and by when' => sub {
     like($browser->wait_for($asked), $asked, 'and is retried as a whole, within the filter');
 };
 
+subtest 'a count of which the server saw a part has a plus' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'both', now() + interval '1 h' * side
+          FROM generate_series(1, 1000), unnest('{-1,1}'::int[]) AS side});
+    $browser->go('/tasks');
+    like($browser->text, qr/^both no worker\s+\d[\d,]*\+\s+\d[\d,]*\+\s/m, 'on the page of tasks');
+    $browser->go('/');
+    like($browser->text, qr/^Ready\n[\d,]+\+$/m, 'on the overview');
+    $browser->go('/jobs');
+    like($browser->text, qr/^due\s+[\d,]+\+$/m, 'and on a tab');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'both'});
+};
+
 subtest 'times are those of the browser, and the page says so' => sub {
     $browser->cdp('Emulation.setTimezoneOverride', timezoneId => 'America/St_Johns');
     $browser->go("/jobs/$painted");
@@ -169,7 +182,7 @@ subtest 'a list says nothing twice, and offers nothing in vain' => sub {
         'jobs that have ended are due no more');
     $browser->go('/jobs?state=parked');
     is($browser->js($titles), 'job task state queue due', 'nor has an attempt been made of others');
-    $browser->go('/jobs?state=completed');
+    $browser->go('/jobs?state=completed&task=paint');
     is($browser->js('return document.querySelectorAll("main tbody tr").length'), 1, 'a job');
     is($browser->js('return document.querySelectorAll("main input[type=checkbox]").length'
               . ' - document.querySelectorAll(".filter input[type=checkbox]").length'), 0,

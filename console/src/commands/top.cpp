@@ -10,6 +10,7 @@
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
+#include "list/lists.hpp"
 
 namespace pulse::console {
 namespace {
@@ -20,7 +21,7 @@ ExitStatus show_top(Console& console, const std::string& interval) {
     return ExitStatus::usage;
   }
   // A first query reports a fault as every command does, before the screen begins.
-  console.database.query(kTopOverview);
+  console.database.query(overview_list().sql);
   console.database.on_notice = nullptr;
   // From here on an interrupt has to leave the terminal unchanged, and the screen takes care of the
   // terminal.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "output/partial_count.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -10,20 +11,15 @@ namespace {
 
 constexpr std::int64_t kMaxStateCount = 1000;
 
-// The statement counts ended jobs among the last 5,000 that did not complete, and the newest
-// completed jobs.
-constexpr const char* kCountAll =
-    "WITH o AS MATERIALIZED (SELECT ready, future + parked_future AS later,"
-    " parked_full + parked_paused + parked_waiting AS parked, running, estimated"
-    " FROM pulse.overview),"
-    " e AS MATERIALIZED (SELECT state::text AS state, count(*) OVER () >= 5000 AS is_cut"
+constexpr const char* kCountLive =
+    "SELECT ready, future, parked_full, parked_paused, parked_future, parked_waiting, running,"
+    " to_json(estimated) AS estimated FROM pulse.overview";
+
+// Ended jobs among the last 5,000 that did not complete, and the newest completed jobs.
+constexpr const char* kCountEnded =
+    "WITH e AS MATERIALIZED (SELECT state::text AS state, count(*) OVER () >= 5000 AS is_cut"
     " FROM (SELECT j.state FROM pulse.ended_jobs AS j ORDER BY j.finished_at DESC LIMIT 5000) AS j)"
-    " SELECT 'due' AS name, ready AS jobs, estimated && '{ready}' AS is_cut FROM o"
-    " UNION ALL SELECT 'scheduled', later, estimated && '{future,parked_future}' FROM o"
-    " UNION ALL SELECT 'parked', parked,"
-    " estimated && '{parked_full,parked_paused,parked_waiting}' FROM o"
-    " UNION ALL SELECT 'running', running, estimated && '{running}' FROM o"
-    " UNION ALL SELECT 'completed', count(l.state), bool_or(l.state IS NULL)"
+    " SELECT 'completed' AS name, count(l.state) AS jobs, bool_or(l.state IS NULL) AS is_cut"
     " FROM pulse.list_jobs('{completed}', max_rows => 1000) AS l"
     " UNION ALL SELECT state, count(*), bool_or(is_cut) FROM e GROUP BY state"
     " UNION ALL SELECT 'cut', 0, true FROM e GROUP BY is_cut HAVING is_cut";
@@ -51,6 +47,40 @@ Params all_states_of(const JobFilter& filter) {
   return params;
 }
 
+StateCount& count_of(std::vector<StateCount>& counts, std::string_view state) {
+  return *std::find_if(counts.begin(), counts.end(),
+                       [&](const StateCount& count) { return count.name == state; });
+}
+
+void note_live(std::vector<StateCount>& counts, const QueryResult::Row& overview) {
+  const auto note = [&](const char* state, std::initializer_list<const char*> fields) {
+    const PartialCount sum = sum_of(overview, fields);
+    StateCount& count = count_of(counts, state);
+    count.jobs = sum.jobs;
+    count.is_exact = !sum.is_part;
+  };
+  note("due", {"ready"});
+  note("scheduled", {"future", "parked_future"});
+  note("parked", {"parked_full", "parked_paused", "parked_waiting"});
+  note("running", {"running"});
+}
+
+void note_rows(std::vector<StateCount>& counts, const QueryResult& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string& name = rows[i].text("name");
+    if (name == "cut") {
+      // Where the search stopped, a state that did not come up may have jobs all the same.
+      for (const char* state : {"failed", "quarantined", "cancelled", "expired"}) {
+        count_of(counts, state).is_exact = false;
+      }
+      continue;
+    }
+    StateCount& count = count_of(counts, name);
+    count.jobs = rows[i].optional_integer("jobs").value_or(0);
+    count.is_exact = count.is_exact && rows[i].optional_text("is_cut").value_or("f") != "t";
+  }
+}
+
 }  // namespace
 
 std::string StateCount::text() const {
@@ -59,23 +89,14 @@ std::string StateCount::text() const {
 }
 
 std::vector<StateCount> count_states(Database& database, const JobFilter& filter) {
-  const QueryResult rows = has_condition(filter)
-                               ? database.query(kCountFiltered, all_states_of(filter))
-                               : database.query(kCountAll);
   std::vector<StateCount> counts;
   for (const char* name : kStateNames) counts.push_back({name});
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool is_cut = rows[i].optional_text("is_cut").value_or("f") == "t";
-    for (StateCount& count : counts) {
-      // Where the search stopped, a state that did not come up may have jobs all the same.
-      const bool is_ended = count.name == "failed" || count.name == "quarantined" ||
-                            count.name == "cancelled" || count.name == "expired";
-      if (rows[i].text("name") == "cut" && is_ended) count.is_exact = false;
-      if (rows[i].text("name") != count.name) continue;
-      count.jobs = rows[i].optional_integer("jobs").value_or(0);
-      count.is_exact = count.is_exact && !is_cut;
-    }
+  if (has_condition(filter)) {
+    note_rows(counts, database.query(kCountFiltered, all_states_of(filter)));
+    return counts;
   }
+  note_live(counts, database.query(kCountLive)[0]);
+  note_rows(counts, database.query(kCountEnded));
   return counts;
 }
 

@@ -1,5 +1,7 @@
 #include "list/lists.hpp"
 
+#include "output/partial_count.hpp"
+
 namespace pulse::console {
 namespace {
 
@@ -74,9 +76,9 @@ const List& task_list() {
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
       " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
       " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
-      " t.handler, s.estimated,"
-      " s.estimated AND s.ready + s.future + s.parked IS DISTINCT FROM s.waiting AS is_part"
-      " FROM (SELECT name AS identifier, * FROM pulse.stats(1000, 'task')"
+      " t.handler, s.estimated, s.plus, s.plus_of_all"
+      " FROM (SELECT name AS identifier, *, " PULSE_PLUSES
+      " FROM pulse.stats(1000, 'task')"
       " WHERE name IS NOT NULL) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
       " USING (identifier) FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
@@ -103,8 +105,11 @@ const List& queue_list() {
       "SELECT name, s.ready AS open, s.parked, s.running,"
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
       " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per,"
-      " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated"
-      " FROM (SELECT * FROM pulse.stats(1000, 'queue') WHERE name IS NOT NULL) AS s"
+      " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated,"
+      " s.plus, s.plus_of_all"
+      " FROM (SELECT *, " PULSE_PLUSES
+      " FROM pulse.stats(1000, 'queue')"
+      " WHERE name IS NOT NULL) AS s"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_settings"
       " ORDER BY queue_name LIMIT 1000) AS q USING (name)"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_rates WHERE period = 'minute'"

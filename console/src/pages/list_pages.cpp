@@ -1,18 +1,16 @@
 // The pages that are but a list.
+#include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
-#include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
 
 bool is_living(const QueryResult::Row& worker) { return worker.is_null("ended_at"); }
 
-// Bad news stands out. A count of which the server saw a part has a plus.
+// Bad news stands out.
 Markup served(const Column& column, const QueryResult::Row& task) {
-  if (task.optional_text("is_part") == "t" && !task.is_null(column.field) &&
-      (column.field == "ready" || column.field == "future"))
-    return spell_count(task.text(column.field) + '+');
+  if (const auto count = partial_count(task, column.field)) return *count;
   if (column.field != "identifier" || task.text("is_served") == "t") return {};
   const std::string& name = task.text("identifier");
   return {link(Url("/task").with("name", name), name), " ",

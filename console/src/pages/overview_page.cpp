@@ -4,6 +4,7 @@
 #include "charts/depth.hpp"
 #include "charts/rates.hpp"
 #include "html/moment.hpp"
+#include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
@@ -31,18 +32,8 @@ const Columns kRateColumns{
     {"run, 95 %", "run_p95", Kind::seconds},
 };
 
-// With a plus where the server saw but a part.
-std::string plus(const QueryResult::Row& row, std::initializer_list<const char*> fields) {
-  for (const std::string& estimated : json_strings(row.optional_text("estimated"))) {
-    for (const char* field : fields) {
-      if (estimated == field) return "+";
-    }
-  }
-  return {};
-}
-
 std::string count(const QueryResult::Row& row, const char* field) {
-  return spell_count(row.optional_text(field).value_or("0") + plus(row, {field}));
+  return sum_of(row, {field}).text();
 }
 
 Markup figure(const char* name, const Url& url, const std::string& number, const Markup& note,
@@ -64,20 +55,14 @@ std::string parts(const QueryResult::Row& row,
   return text;
 }
 
-std::int64_t sum(const QueryResult::Row& row, std::initializer_list<const char*> fields) {
-  std::int64_t total = 0;
-  for (const char* field : fields) total += row.optional_integer(field).value_or(0);
-  return total;
-}
-
 Markup figures(const QueryResult::Row& row) {
   const std::string age = row.is_null("oldest_due_age")
                               ? "none is due"
                               : "oldest due for " + spell_seconds(row.number("oldest_due_age"));
-  const auto kinds = {"parked_full", "parked_paused", "parked_future", "parked_waiting"};
-  const std::string parked = spell_count(std::to_string(sum(row, kinds)) + plus(row, kinds));
-  const std::int64_t bad = sum(row, {"failed", "quarantined"});
-  const std::int64_t gone = sum(row, {"workers_silent", "workers_lost"});
+  const std::string parked =
+      sum_of(row, {"parked_full", "parked_paused", "parked_future", "parked_waiting"}).text();
+  const PartialCount bad = sum_of(row, {"failed", "quarantined"});
+  const std::int64_t gone = sum_of(row, {"workers_silent", "workers_lost"}).jobs;
   const bool is_alone = row.text("workers_alive") == "0";
   return element(
       "ul", "figures",
@@ -93,12 +78,12 @@ Markup figures(const QueryResult::Row& row) {
                   ? "not due yet"
                   : "not due yet · " + count(row, "due_next_minute") + " within a minute"),
        figure("Completed", Url("/tasks"), count(row, "completed"), {"in the last minute"}),
-       figure("Failed", Url("/failed"), spell_count(std::to_string(bad)),
-              bad == 0 ? "in the last minute"
-                       : parts(row, {{"failed", "failed"}, {"quarantined", "quarantined"}}),
-              bad > 0 ? "bad" : ""),
+       figure("Failed", Url("/failed"), bad.text(),
+              bad.jobs == 0 ? "in the last minute"
+                            : parts(row, {{"failed", "failed"}, {"quarantined", "quarantined"}}),
+              bad.jobs > 0 ? "bad" : ""),
        figure("Workers", Url("/workers"), count(row, "workers_alive"),
-              gone + sum(row, {"workers_draining"}) == 0
+              gone + sum_of(row, {"workers_draining"}).jobs == 0
                   ? std::string(is_alone ? "none takes jobs" : "alive")
                   : parts(row, {{"workers_draining", "draining"},
                                 {"workers_silent", "silent"},

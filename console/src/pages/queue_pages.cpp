@@ -1,6 +1,7 @@
 // Queues as a tree: mail/tenant-7 stands below mail.
 #include <map>
 
+#include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
@@ -39,20 +40,21 @@ Tree tree_of(const QueryResult& rows) {
 
 // One row of the list for each node of the tree, with the node's depth.
 QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
-  std::vector<std::string> names{"depth"};
-  for (const Column& column : queue_list().columns) names.push_back(column.field);
+  std::vector<std::string> fields{"plus", "plus_of_all"};
+  for (const Column& column : queue_list().columns) fields.push_back(column.field);
   std::vector<QueryResult::Cell> cells;
   for (const auto& [name, number] : tree) {
     cells.emplace_back(std::to_string(std::count(name.begin(), name.end(), '/')));
-    for (const Column& column : queue_list().columns) {
+    for (const std::string& field : fields) {
       if (number) {
-        cells.push_back(rows[*number].optional_text(column.field));
+        cells.push_back(rows[*number].optional_text(field));
       } else {
-        cells.push_back(column.field == "name" ? QueryResult::Cell(name) : std::nullopt);
+        cells.push_back(field == "name" ? QueryResult::Cell(name) : std::nullopt);
       }
     }
   }
-  return {std::move(names), std::move(cells)};
+  fields.insert(fields.begin(), "depth");
+  return {std::move(fields), std::move(cells)};
 }
 
 bool has_settings(const QueryResult::Row& queue) { return !queue.is_null("concurrency"); }
@@ -92,10 +94,12 @@ Columns page_columns() {
 Markup cell(const Column& column, const QueryResult::Row& queue) {
   if (column.field == "name") return tree_name(queue);
   if (column.field == "concurrency") return limit_text(queue);
+  const auto partial = partial_count(queue, column.field);
   if (column.field == "running" && !queue.is_null("concurrency") && !queue.is_null("running")) {
-    return {spell_count(queue.text("running")), " of ", spell_count(queue.text("concurrency"))};
+    return {partial.value_or(spell_count(queue.text("running"))), " of ",
+            spell_count(queue.text("concurrency"))};
   }
-  return {};
+  return partial ? Markup(*partial) : Markup();
 }
 
 Markup queue_tree(const Request& request) {

@@ -3,31 +3,25 @@
 #include <string_view>
 
 #include "job/shown_state.hpp"
+#include "output/partial_count.hpp"
 
 namespace pulse::console {
 namespace {
-
-// A count of which the server saw a part has a plus: of a task the ready and future jobs where
-// these do not add up to all that wait, and where no commit counts, each.
-#define PULSE_SIGNS                                                                             \
-  "CASE WHEN estimated AND ready + coalesce(future, 0) + parked IS DISTINCT FROM waiting"       \
-  " THEN '+' ELSE '' END AS sign, CASE WHEN estimated AND waiting IS NULL THEN '+' ELSE '' END" \
-  " AS sign_of_all"
 
 Pane tasks() {
   return {"tasks",
           "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
           " WHERE w.ended_at IS NULL AND w.status = 'alive')"
           " SELECT coalesce(s.name, r.identifier, s.names || ' more', 'more') AS name,"
-          " s.ready || s.sign AS ready, s.future || s.sign AS future, s.parked || s.sign_of_all AS "
+          " s.ready || s.plus AS ready, s.future || s.plus AS future, s.parked || s.plus_of_all AS "
           "parked,"
-          " s.running || s.sign_of_all AS running,"
+          " s.running || s.plus_of_all AS running,"
           " extract(epoch FROM s.oldest_due_age) AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
           " OR coalesce(s.name, r.identifier) = ANY (l.tasks)) AS served"
-          " FROM (SELECT *, " PULSE_SIGNS
+          " FROM (SELECT *, " PULSE_PLUSES
           " FROM pulse.stats(1000, 'task')) AS s"
           " FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
           " AND identifier IS NOT NULL) AS r ON r.identifier = s.name"
@@ -51,13 +45,13 @@ Pane tasks() {
 
 Pane queues() {
   return {"queues",
-          "SELECT s.name, s.ready || s.sign AS open, s.parked || s.sign AS parked,"
-          " s.running || s.sign_of_all AS running,"
+          "SELECT s.name, s.ready || s.plus AS open, s.parked || s.plus_of_all AS parked,"
+          " s.running || s.plus_of_all AS running,"
           " extract(epoch FROM s.oldest_due_age) AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " q.concurrency, q.total, s.paused"
-          " FROM (SELECT *, " PULSE_SIGNS
+          " FROM (SELECT *, " PULSE_PLUSES
           " FROM pulse.stats(1000, 'queue') WHERE name IS NOT NULL) AS s"
           " LEFT JOIN (SELECT * FROM pulse.queue_rates WHERE period = 'minute') AS r"
           " ON r.queue_name = s.name"

@@ -5,6 +5,7 @@
 #include "base/text/inert.hpp"
 #include "command_line/operation.hpp"
 #include "database/pace.hpp"
+#include "list/lists.hpp"
 
 namespace pulse::console {
 namespace {
@@ -52,7 +53,7 @@ void Top::run() {
 void Top::read() {
   database_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
-    overview_ = database_.query(kTopOverview);
+    overview_ = database_.query(overview_list().sql);
     rows_ = database_.query(pane().sql);
     if (mode_ == Mode::job) {
       job_lines_ = lines_of(job_page_text(read_job_page(database_, job_id_), Look()));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/text/inert.hpp"
+#include "output/partial_count.hpp"
 #include "text/spelling.hpp"
 #include "text/width.hpp"
 
@@ -70,32 +71,14 @@ Line title_line(const Pane& pane, const std::vector<std::size_t>& widths, const 
   return line;
 }
 
-std::string count_of(const QueryResult::Row& row, const char* field) {
-  return spell_count(row.optional_text(field).value_or("0"));
-}
-
-void add_count(Line& line, const QueryResult::Row& row, const char* title, const char* field,
-               Tint tint_above_zero) {
-  const std::string count = count_of(row, field);
+void add_count(Line& line, const QueryResult::Row& overview, const char* title,
+               std::initializer_list<const char*> fields, Tint tint_above_zero) {
+  const std::string count = sum_of(overview, fields).text();
   line.cells.push_back({std::string(title) + ' ', Tint::faint});
-  line.cells.push_back({inert(count) + "   ", count == "0" ? Tint::none : tint_above_zero});
+  line.cells.push_back({count + "   ", count == "0" ? Tint::none : tint_above_zero});
 }
 
 }  // namespace
-
-// A count of which the server saw a part has a plus.
-#define PULSE_COUNT(sum, name)                                 \
-  " (" sum ") || CASE WHEN estimated && string_to_array('" sum \
-  "', ' + ') THEN '+'"                                         \
-  " ELSE '' END AS " name ","
-
-const char* const kTopOverview =
-    "SELECT counted_at," PULSE_COUNT("ready", "ready") PULSE_COUNT("future", "future")
-    PULSE_COUNT("parked_full + parked_future", "parked")
-    PULSE_COUNT("parked_paused", "parked_paused") PULSE_COUNT("parked_waiting", "parked_waiting")
-    PULSE_COUNT("running", "running") " extract(epoch FROM oldest_due_age) AS oldest_due_age,"
-    " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
-    " workers_silent, workers_lost, claims, sweeps FROM pulse.overview";
 
 std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
                                       const Choice& choice) {
@@ -150,32 +133,33 @@ std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::st
   Line head{{{"pulse ", Tint::strong},
              {inert(where) + "   ", Tint::none},
              {inert(spell_time(overview.text("counted_at"))), Tint::faint}}};
-  if (overview.text("claims") != "t") head.cells.push_back({"   claims are off", Tint::bad});
-  if (overview.text("sweeps") != "t") head.cells.push_back({"   nothing sweeps", Tint::bad});
+  const auto is_on = [&](const char* field) { return overview.optional_text(field) == "t"; };
+  if (!is_on("claims")) head.cells.push_back({"   claims are off", Tint::bad});
+  if (!is_on("sweeps")) head.cells.push_back({"   nothing sweeps", Tint::bad});
   Line jobs;
-  add_count(jobs, overview, "ready", "ready", Tint::strong);
-  add_count(jobs, overview, "running", "running", Tint::busy);
-  add_count(jobs, overview, "parked", "parked", Tint::none);
-  add_count(jobs, overview, "paused", "parked_paused", Tint::warning);
-  add_count(jobs, overview, "after others", "parked_waiting", Tint::none);
-  add_count(jobs, overview, "future", "future", Tint::none);
+  add_count(jobs, overview, "ready", {"ready"}, Tint::strong);
+  add_count(jobs, overview, "running", {"running"}, Tint::busy);
+  add_count(jobs, overview, "parked", {"parked_full", "parked_future"}, Tint::none);
+  add_count(jobs, overview, "paused", {"parked_paused"}, Tint::warning);
+  add_count(jobs, overview, "after others", {"parked_waiting"}, Tint::none);
+  add_count(jobs, overview, "future", {"future"}, Tint::none);
   if (!overview.is_null("oldest_due_age")) {
     jobs.cells.push_back({"oldest due for ", Tint::faint});
     jobs.cells.push_back({spell_seconds(overview.number("oldest_due_age")), Tint::none});
   }
   Line ends;
   ends.cells.push_back({"last minute: ", Tint::faint});
-  add_count(ends, overview, "completed", "completed", Tint::good);
-  add_count(ends, overview, "failed", "failed", Tint::bad);
-  add_count(ends, overview, "quarantined", "quarantined", Tint::bad);
-  add_count(ends, overview, "cancelled", "cancelled", Tint::warning);
-  add_count(ends, overview, "expired", "expired", Tint::warning);
+  add_count(ends, overview, "completed", {"completed"}, Tint::good);
+  add_count(ends, overview, "failed", {"failed"}, Tint::bad);
+  add_count(ends, overview, "quarantined", {"quarantined"}, Tint::bad);
+  add_count(ends, overview, "cancelled", {"cancelled"}, Tint::warning);
+  add_count(ends, overview, "expired", {"expired"}, Tint::warning);
   Line workers;
   workers.cells.push_back({"workers: ", Tint::faint});
-  add_count(workers, overview, "alive", "workers_alive", Tint::good);
-  add_count(workers, overview, "draining", "workers_draining", Tint::warning);
-  add_count(workers, overview, "silent", "workers_silent", Tint::bad);
-  add_count(workers, overview, "lost last hour", "workers_lost", Tint::bad);
+  add_count(workers, overview, "alive", {"workers_alive"}, Tint::good);
+  add_count(workers, overview, "draining", {"workers_draining"}, Tint::warning);
+  add_count(workers, overview, "silent", {"workers_silent"}, Tint::bad);
+  add_count(workers, overview, "lost last hour", {"workers_lost"}, Tint::bad);
   return {head, jobs, ends, workers};
 }
 

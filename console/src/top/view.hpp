@@ -34,6 +34,5 @@ std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Ch
 
 // The head of the screen, from the single row of pulse.overview.
 std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where);
-extern const char* const kTopOverview;
 
 }  // namespace pulse::console

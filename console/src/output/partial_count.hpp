@@ -1,0 +1,37 @@
+// Counts of which the server saw a part. A person reads a plus behind such a count; for each list
+// this file decides which counts have one.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "base/postgres/query_result.hpp"
+
+namespace pulse::console {
+
+struct PartialCount {
+  std::int64_t jobs = 0;
+  bool is_part = false;  // at least so many
+
+  // "1,234", or "1,234+".
+  std::string text() const;
+};
+
+// The sum of fields of a row of pulse.overview, whose field `estimated` (an array as JSON) names
+// the counts that are not exact.
+PartialCount sum_of(const QueryResult::Row& overview, std::initializer_list<const char*> fields);
+
+// Columns of an SQL statement over rows of pulse.stats(): a plus or nothing. `plus` is for ready
+// (open) and future jobs of a task of which the server has not looked at each waiting job; where no
+// commit counts, all counts may be parts.
+#define PULSE_PLUSES                                                                      \
+  "CASE WHEN estimated AND ready + coalesce(future, 0) + parked IS DISTINCT FROM waiting" \
+  " THEN '+' ELSE '' END AS plus,"                                                        \
+  " CASE WHEN estimated AND waiting IS NULL THEN '+' ELSE '' END AS plus_of_all"
+
+// The text of a count of such a row; empty for a field that is no count, and for an exact count.
+std::optional<std::string> partial_count(const QueryResult::Row& depth, const std::string& field);
+
+}  // namespace pulse::console
