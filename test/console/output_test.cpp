@@ -53,6 +53,11 @@ TEST(PartialCount, HasThePlusOfTheFieldInARowOfDepths) {
   EXPECT_EQ(partial_count(depths[1], "plus"), std::nullopt);
 }
 
+TEST(Sentence, BeginsWithACapitalAndEndsWithAStop) {
+  EXPECT_EQ(sentence("only a part"), "Only a part.");
+  EXPECT_EQ(sentence(""), "");
+}
+
 TEST(LaidOutJson, PutsEachMemberOnALine) {
   EXPECT_EQ(laid_out_json(R"({"a": [1, {"b":[] }],"c":{}, "d": "x, {y}: [\\\"" })"),
             "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n"

@@ -19,9 +19,7 @@ ExitStatus list_failures(Console& console, const FailureSearch& wanted) {
   params.push_back(std::to_string(wanted.limit));
   const QueryResult rows = console.database.query(failure_list().sql, params);
   console.print_list(failure_list().columns, rows);
-  if (!rows.empty() && rows[0].text("is_exact") == "f") {
-    std::fputs("pulse: looked at the last failures only; more jobs may have ended so\n", stderr);
-  }
+  if (is_cut(rows)) std::fprintf(stderr, "pulse: %s\n", kFailuresAreCut);
   return ExitStatus::done;
 }
 

@@ -50,6 +50,12 @@ bool is_wanted(const QueryResult::Row& job, Due due) {
 
 }  // namespace
 
+const char* clause_of_cut(const JobSearch& search) {
+  return search.is_by_end
+             ? "only the last ends were looked at, so earlier ones may meet the filter, too"
+             : "only the newest jobs were looked at, so older ones may meet the filter, too";
+}
+
 // A call reads a bounded number of jobs, however many there are; the answer says where the next
 // call goes on. The search picks jobs by their due time from kMaxCalls calls at most.
 FoundJobs find_jobs(Database& database, const JobSearch& search) {

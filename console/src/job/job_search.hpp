@@ -32,6 +32,9 @@ struct FoundJobs {
   }
 };
 
+// Tells a reader that more jobs than the search found may meet the filter: for is_cut().
+const char* clause_of_cut(const JobSearch& search);
+
 extern const Columns kFoundColumns;
 
 FoundJobs find_jobs(Database& database, const JobSearch& search);

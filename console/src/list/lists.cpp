@@ -292,6 +292,13 @@ const List& failure_list() {
   return kList;
 }
 
+bool is_cut(const QueryResult& failures) {
+  return !failures.empty() && failures[0].text("is_exact") == "f";
+}
+
+const char* const kFailuresAreCut =
+    "only the last failures were looked at, so more jobs may have failed in the same ways";
+
 const List& finding_list() {
   static const List kList{"SELECT severity, finding, detail, what_to_do FROM pulse.doctor()",
                           {{"severity", "severity", Kind::state},

@@ -25,4 +25,8 @@ const List& recovery_list();  // $1: how many
 const List& failure_list();   // $1 to $8: the conditions of a JobFilter, $9: how many
 const List& finding_list();
 
+// Whether the search for failures stopped at a bound, and the clause that tells a reader so.
+bool is_cut(const QueryResult& failures);
+extern const char* const kFailuresAreCut;
+
 }  // namespace pulse::console

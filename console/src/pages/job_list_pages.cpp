@@ -70,9 +70,7 @@ Markup job_list(const Request& request, const Form& query, JobSearch search, con
   const bool has_actions = request.access.is_operator && may_change_chosen(query);
   Markup list = html_table(kFoundColumns, found.rows, look, spelling_of(request), has_actions);
   if (has_actions && !found.rows.empty()) list = bulk_form(query, list);
-  if (found.is_cut(search)) {
-    list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
-  }
+  if (found.is_cut(search)) list += notice("", sentence(clause_of_cut(search)));
   return {list, page_links(with_filter(here, request.query), search, found)};
 }
 
@@ -90,21 +88,23 @@ Response all_jobs(const Request& request) {
 
 constexpr int kMaxGroups = 20;
 
+// A link to the jobs of the error, or a word that stands for no error.
+Markup error_cell(const std::string& line, const Form& query) {
+  if (line.empty()) return element("em", "", "no error");
+  return link(with_filter(Url("/failed"), query).with("line", line), line);
+}
+
 // The actions on the jobs of an error: `query` is the filter of the page.
 TableLook failures_look(const Form& query) {
   TableLook look;
   look.css = "table failures";
   look.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
-    const std::string line = group.optional_text("error_line").value_or("");
-    if (column.field == "error_line" && line.empty()) return element("em", "", "no error");
-    if (column.field == "error_line") {
-      return link(with_filter(Url("/failed"), query).with("line", line), line);
-    }
+    if (column.field == "error_line") return error_cell(group.text("error_line"), query);
     if (column.field != "jobs" || group.text("is_exact") == "t") return {};
     return spell_count(group.text("jobs")) + "+";
   };
   look.behind = [query](const QueryResult::Row& group) -> Markup {
-    const std::string line = group.optional_text("error_line").value_or("");
+    const std::string& line = group.text("error_line");
     if (line.empty()) return {};
     Url url = Url("/operations/new").with("action", "retry").with("all", "1").with("line", line);
     for (const char* state : {"failed", "quarantined"}) url = url.with("state", state);
@@ -113,7 +113,8 @@ TableLook failures_look(const Form& query) {
   return look;
 }
 
-// Empty for a reader who sees no errors.
+// Empty for a reader who sees no errors: a client without a token, or a token whose role may not
+// read the jobs, for whom the server makes one group without an error line.
 Markup failure_groups(const Request& request, const JobFilter& filter) {
   if (!request.access.sees_payloads() || filter.error_line || request.query.find("before")) {
     return {};
@@ -121,14 +122,10 @@ Markup failure_groups(const Request& request, const JobFilter& filter) {
   Params params = filter.params();
   params.push_back(std::to_string(kMaxGroups));
   const QueryResult rows = request.database().query(failure_list().sql, params);
-  if (rows.empty()) return {};
+  if (rows.empty() || rows[0].is_null("error_line")) return {};
   Markup groups = html_table(failure_list().columns, rows, failures_look(request.query),
                              spelling_of(request), request.access.is_operator);
-  if (rows[0].text("is_exact") == "f") {
-    groups += element("p", "hint",
-                      "Of the last failures; a plus means that more jobs may have "
-                      "failed so before.");
-  }
+  if (is_cut(rows)) groups += element("p", "hint", sentence(kFailuresAreCut));
   return section("By error", groups);
 }
 

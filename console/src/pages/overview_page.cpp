@@ -95,10 +95,10 @@ Markup figures(const QueryResult::Row& row) {
 
 Markup warnings(const QueryResult::Row& row) {
   Markup list;
-  if (row.text("claims") != "t") {
+  if (row.optional_text("claims") != "t") {
     list += notice("bad", "Claims are off in this session: no job is handed out.");
   }
-  if (row.text("sweeps") != "t") {
+  if (row.optional_text("sweeps") != "t") {
     list += notice("warning", {"No sweep runs, so dead workers go unnoticed. ",
                                link(Url("/doctor"), "The doctor tells why")});
   }

@@ -1,6 +1,7 @@
 #include "text/spelling.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 
@@ -74,6 +75,12 @@ std::string rfc3339(std::string_view timestamp) {
 
 std::string plural(std::int64_t count, std::string_view noun) {
   return spell_count(std::to_string(count)) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string sentence(std::string clause) {
+  if (clause.empty()) return clause;
+  clause[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(clause[0])));
+  return clause + '.';
 }
 
 std::string progress_bar(double part, std::size_t columns) {

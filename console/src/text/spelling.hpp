@@ -22,6 +22,9 @@ std::string rfc3339(std::string_view timestamp);
 // "1 job", "3 jobs".
 std::string plural(std::int64_t count, std::string_view noun);
 
+// A clause as a sentence of its own: with a capital letter and a full stop.
+std::string sentence(std::string clause);
+
 // A progress bar of this many columns, with brackets: [####------].
 std::string progress_bar(double part, std::size_t columns);
 
