@@ -164,7 +164,7 @@ subtest 'times are those of the browser, and the page says so' => sub {
 
 subtest 'on a phone a job has two lines' => sub {
     $browser->look_as(size => [ 390, 844 ]);
-    for my $path ('/jobs', '/failed') {
+    for my $path ('/jobs', '/failed', '/running') {
         $browser->go($path);
         cmp_ok($browser->js('return Math.max(...[...document.querySelectorAll("tbody tr")]'
                   . '.map((row) => row.offsetHeight))'), '<=', 68, "the tallest of $path");
@@ -200,6 +200,20 @@ subtest 'what stands above a list has room' => sub {
     $browser->go('/jobs');
     cmp_ok($browser->js('return document.querySelector(".bulk").offsetHeight'), '<=', 72,
         'on a phone the actions take two lines');
+    # A fade tells that a menu goes on, and never lies over the entry that is marked.
+    for my $path ('/', '/workers', '/doctor', '/jobs?state=expired') {
+        $browser->go($path);
+        is($browser->js(<<'JS'), '', "the marked entry of $path is seen");
+          return [...document.querySelectorAll('nav')].map((menu) => {
+            const entry = menu.querySelector('[aria-current]').getBoundingClientRect();
+            const box = menu.getBoundingClientRect();
+            const fade = (side) => parseInt(getComputedStyle(menu).getPropertyValue(side));
+            const left = entry.left - box.left - fade('--fade-from');
+            const right = box.right - entry.right - fade('--fade-to');
+            return left < -1 || right < -1 ? `${menu.ariaLabel}: ${left} ${right}` : '';
+          }).join('');
+JS
+    }
     $browser->look_as;
 };
 

@@ -168,7 +168,7 @@ sub take {
 }
 
 my @wide = (size => [ 1280, 860 ]);
-my @phone = (size => [ 375, 812 ], scale => 2);
+my @phone = (size => [ 390, 844 ], scale => 2);
 take('page-overview', '/', qr/Busiest/, @wide);
 take('page-overview-dark', '/', qr/Busiest/, @wide, scheme => 'dark');
 take('page-overview-phone', '/', qr/Busiest/, @phone);
@@ -181,7 +181,8 @@ take('page-task', '/task?name=send_mail', qr/by duration/, @wide);
 for my $more (split ' ', $ENV{PULSE_MORE_PICTURES} // '') {
     (my $name = "more$more") =~ s{\W}{-}g;
     take($name, $more, qr/./, @wide);
-    take("$name-phone", $more, qr/./, @phone, scheme => 'dark');
+    take("$name-dark", $more, qr/./, @wide, scheme => 'dark');
+    take("$name-phone", $more, qr/./, @phone);
 }
 
 # The screen of a terminal as a page: its colours are those of the page in the dark.

@@ -58,6 +58,17 @@ for (const entry of document.querySelectorAll('nav [aria-current]')) {
   entry.scrollIntoView({ inline: 'center', block: 'nearest' });
 }
 
+// On which sides such a menu goes on.
+function note_ends(menu) {
+  menu.classList.toggle('goes-back', menu.scrollLeft > 1);
+  menu.classList.toggle('ends-here', menu.scrollLeft + menu.clientWidth > menu.scrollWidth - 2);
+}
+for (const menu of document.querySelectorAll('header nav, .tabs')) {
+  menu.addEventListener('scroll', () => note_ends(menu), { passive: true });
+  addEventListener('resize', () => note_ends(menu));
+  note_ends(menu);
+}
+
 // The same link keeps the focus; what is pointed at, pressed or selected is left in peace.
 function update(region, html) {
   const selection = document.getSelection();
