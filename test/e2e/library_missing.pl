@@ -35,7 +35,7 @@ is(code_of('DROP SCHEMA pulse CASCADE', 'schema'), 'PU009', 'nor with their sche
 is(code_of('DROP EXTENSION "pg_pulse"', 'owned'), 'PU009', 'nor by a quoted name');
 is(code_of('SET pulse.allow_drop = on; DROP SCHEMA pulse CASCADE', 'schema'), '',
     'a session may allow it');
-# The triggers that count rows are in the library, too.
+is(code_of('DELETE FROM pulse.job'), '58P01', 'the triggers that count jobs are in the library');
 value($node, 'ALTER TABLE pulse.job DISABLE TRIGGER USER; DELETE FROM pulse.job');
 is(code_of('SET ROLE stranger; DROP EXTENSION pg_pulse'),
     '42501', 'without live jobs another role still may not drop it');
