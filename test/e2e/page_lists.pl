@@ -135,6 +135,16 @@ subtest 'failed jobs stand by error, and by when' => sub {
     like($browser->wait_for($asked), $asked, 'and is retried as a whole, within the filter');
 };
 
+subtest 'a flow keeps the edges of parents that have ended' => sub {
+    my $edges = 'return document.querySelectorAll(".flow .edge").length';
+    $browser->go("/flows/$there->{flow}");
+    is($browser->js($edges), 2, 'two before');
+    value($node, "SELECT pulse.complete_jobs(ARRAY[job_id])
+        FROM pulse.flow_jobs($there->{flow}) WHERE key = 'left'");
+    $browser->go("/flows/$there->{flow}");
+    is($browser->js($edges), 2, 'and when one parent has ended');
+};
+
 subtest 'a count of which the server saw a part has a plus' => sub {
     value($node, q{INSERT INTO pulse.job (identifier, run_at)
         SELECT 'both', now() + interval '1 h' * side
