@@ -1,7 +1,7 @@
 -- sql/structure/shard.sql: a database gets its shard before its first id. Each call refuses an id
 -- of another shard.
 \ir support/setup.psql
-SELECT plan(44);
+SELECT plan(45);
 
 SELECT expect_function('set_shard', 'shard integer', 'pulse.installation', 'volatile', 'definer');
 
@@ -119,8 +119,9 @@ SELECT setval('pulse.job_id_seq', (4::bigint << 44) - (1::bigint << 32)) \g /dev
 SELECT is((SELECT severity FROM pulse.doctor() WHERE finding = 'few ids left'), 'warning',
   'doctor says when few are left');
 SELECT note_earlier_timeline() \g /dev/null
-SELECT is((refusal_of('SELECT pulse.add_job(''t'')')).code, '2200H',
-  'a leap does not pass the ceiling');
+SELECT refuses('SELECT pulse.add_job(''t'')', '2200H', 'a leap does not pass the ceiling');
+SELECT is((SELECT last_value FROM pulse.job_id_seq), (4::bigint << 44) - (1::bigint << 32),
+  'and leaves the sequence where it was');
 SELECT setval('pulse.id_place_seq', pulse_internal.id_place()),
        setval('pulse.job_id_seq', (4::bigint << 44) - 2) \g /dev/null
 SELECT is(place_of((pulse.add_job('t')).id), '3: 17592186044415', 'the last id is given out');
