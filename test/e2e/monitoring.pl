@@ -77,16 +77,29 @@ subtest 'the alerts' => sub {
     }
 };
 
+# They are about Patroni's metrics.
+subtest 'the alerts of the recipe for Patroni' => sub {
+    my $rules = slurp_file('worker/deploy/patroni/alerts.yaml');
+    my $page = slurp_file('docs/recipes/high-availability.md');
+    for my $alert ($rules =~ /^ +- alert: (\w+)$/mg) {
+        like($page, qr/^#+ $alert$/m, "the page has what to do about $alert");
+        like($rules, qr/docs\/recipes\/high-availability\.md#\L$alert\E$/m,
+            'which the alert names');
+    }
+};
+
 SKIP: {
-    skip 'no promtool here: make packages FOR=test', 4 if !has_promtool();
+    skip 'no promtool here: make packages FOR=test', 6 if !has_promtool();
     for my $of (sort keys %text) {
         my $checked = promtool([ 'check', 'metrics' ], $text{$of});
         is($checked->{status} . $checked->{said}, '0', "promtool takes the metrics of the $of");
     }
-    my $checked = promtool([ 'check', 'rules', "$folder/alerts.yaml" ]);
-    is($checked->{status}, 0, 'and the alerts') or diag $checked->{said};
-    my $tested = promtool([ 'test', 'rules', "$folder/alerts.test.yaml" ]);
-    is($tested->{status}, 0, 'which do what their tests say') or diag $tested->{said};
+    for my $rules ($folder, 'worker/deploy/patroni') {
+        my $checked = promtool([ 'check', 'rules', "$rules/alerts.yaml" ]);
+        is($checked->{status}, 0, "and the alerts of $rules") or diag $checked->{said};
+        my $tested = promtool([ 'test', 'rules', "$rules/alerts.test.yaml" ]);
+        is($tested->{status}, 0, 'which do what their tests say') or diag $tested->{said};
+    }
 }
 
 $serve->{program}->signal('TERM');
