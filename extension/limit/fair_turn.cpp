@@ -14,101 +14,98 @@ namespace {
 // How many queues one call promotes in turns at most.
 constexpr int kMaxCandidates = 256;
 
-struct RingWalk {
-  FairTurn turn;
-  JobScan parked;
-  TurnBudget* budget;
-  PromoteQueue promote;
-  int candidates_left;
-  uint32 last_pass;  // the walk ends at this pass, unless a queue starts a job before
-};
-
-bool goes_on(const RingWalk& walk) {
-  return walk.budget->places_left > 0 && walk.candidates_left > 0 && !walk.turn.is_blocked &&
-         !walk.turn.is_dissolved && !walk.turn.is_behind;
+bool goes_on(const RingSource& walk) {
+  return walk.candidates_left > 0 && !walk.turn.is_blocked && !walk.turn.is_dissolved &&
+         !walk.turn.is_behind;
 }
 
-// Promotes the queue in its turn, which allows `left` more jobs.
-void give_turn(RingWalk* walk, Datum name, int left) {
+// Enters the next queue bucket in which a queue waits for a turn. False: the walk has come around
+// the ring, and no queue has started a job.
+bool enter_next_bucket(RingSource* walk) {
   FairRing* ring = walk->turn.ring;
-  int places_left = walk->budget->places_left;
-  walk->turn.left = left;
-  walk->turn.has_more = false;
-  walk->candidates_left--;
-  walk->promote(name, ring->bucket, walk->budget);
-  if (walk->budget->places_left < places_left) walk->last_pass = ring->pass + kPasses + 1;
-  if (walk->turn.is_behind) return;  // the queue keeps this turn
-  text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
-  ring->left = walk->turn.has_more ? Max(walk->turn.left, 0) : 0;
-}
-
-// Gives turns to the queues of the queue bucket that the ring has entered. True when every queue of
-// the bucket has had its turn.
-bool visit_bucket(RingWalk* walk, bool* is_left) {
-  FairRing* ring = walk->turn.ring;
-  Datum name = CStringGetTextDatum(ring->name);
-  int bucket = ring->bucket;
-  *is_left = ring->name[0] != '\0';  // an earlier walk has visited the queues before `name`
-  if (ring->left > 0) {
-    give_turn(walk, name, ring->left);
-    *is_left |= walk->turn.has_more;
-  }
-  while (goes_on(*walk)) {
-    CHECK_FOR_INTERRUPTS();
-    if (!next_queue(&walk->parked.rows, &bucket, &name, true)) return true;
-    give_turn(walk, name, kTurnBegins);
-    *is_left |= walk->turn.has_more;
+  while (static_cast<int32>(walk->last_pass - ring->pass) > 0) {
+    if (!enter_bucket(ring)) {
+      begin_pass(ring);
+      if (!has_waits(ring)) return false;
+      continue;
+    }
+    walk->is_in_bucket = true;
+    walk->is_resumed = ring->left > 0;
+    walk->is_left = ring->name[0] != '\0';  // an earlier walk has visited the queues before `name`
+    walk->bucket = ring->bucket;
+    walk->name = CStringGetTextDatum(ring->name);
+    return true;
   }
   return false;
 }
 
-void visit_next_bucket(RingWalk* walk) {
+// Begins the turn of the next queue of the entered bucket. False: every queue has had its turn.
+bool begin_next_turn(RingSource* walk) {
+  FairTurn* turn = &walk->turn;
+  turn->left = walk->is_resumed ? turn->ring->left : kTurnBegins;
+  turn->has_more = false;
+  if (!walk->is_resumed && !next_queue(&walk->parked.rows, &walk->bucket, &walk->name, true))
+    return false;
+  walk->is_resumed = false;
+  walk->candidates_left--;
+  return true;
+}
+
+bool next_turn(QueueSource* source, Candidate* candidate) {
+  auto* walk = static_cast<RingSource*>(source);
   FairRing* ring = walk->turn.ring;
-  int bucket = ring->bucket;
-  bool is_left;
-  bool is_over = visit_bucket(walk, &is_left);
-  if (is_left || !is_over) keep_in_ring(ring, bucket);
-  if (is_over) leave_bucket(ring);
+  while (goes_on(*walk)) {
+    if (!walk->is_in_bucket && !enter_next_bucket(walk)) return false;
+    if (begin_next_turn(walk)) {
+      *candidate = {walk->name, ring->bucket};
+      return true;
+    }
+    if (walk->is_left) keep_in_ring(ring, ring->bucket);
+    leave_bucket(ring);
+    walk->is_in_bucket = false;
+  }
+  return false;
+}
+
+void answer_turn(QueueSource* source, const Candidate& candidate, const Outcome& outcome) {
+  auto* walk = static_cast<RingSource*>(source);
+  FairTurn* turn = &walk->turn;
+  turn->has_more |= outcome.has_more || outcome.is_busy;
+  walk->is_left |= turn->has_more;
+  if (outcome.starts > 0) walk->last_pass = turn->ring->pass + kPasses + 1;
+  if (turn->is_behind) return;  // the queue keeps this turn
+  text_to_cstring_buffer(DatumGetTextPP(candidate.name), turn->ring->name,
+                         sizeof(turn->ring->name));
+  turn->ring->left = turn->has_more ? Max(turn->left, 0) : 0;
 }
 
 // Locks the ring, with pauses. The walk of another claim ends soon, because the walk waits for no
 // lock. So a pause is worth its time: a claim that leaves at once finds no job, and comes back at
 // once.
-bool lock_ring(uint64 key, TurnBudget* budget) {
+bool lock_ring(uint64 key, int* pauses, bool* is_busy) {
   while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
-    budget->busy |= budget->pauses <= 0;
-    if (budget->pauses-- <= 0) return false;
+    *is_busy |= *pauses <= 0;
+    if ((*pauses)-- <= 0) return false;
     pause_briefly();
   }
   return true;
 }
 
-void walk_ring(RingWalk* walk) {
-  FairRing* ring = walk->turn.ring;
-  while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
-    if (enter_bucket(ring)) {
-      visit_next_bucket(walk);
-    } else {
-      begin_pass(ring);
-      if (!has_waits(ring)) return;
-    }
-  }
-}
-
-// Leaves the ring to the next walk: dissolves or blocks the ring, or clears its announcement.
-void end_turns(int number, const RingWalk& walk) {
+// Dissolves or blocks the ring, or clears its announcement. True: queues wait that the walk had no
+// time for.
+bool leave_ring(const RingSource& walk) {
   FairRing* ring = walk.turn.ring;
   if (walk.turn.is_dissolved) {
     mark_queue(this_database(), ring->bucket);
     dissolve_ring(ring);
   } else if (walk.turn.is_blocked) {
     set_dry_timer(walk.turn.full);
-    return block_ring(number, walk.turn.full);
+    block_ring(walk.number, walk.turn.full);
+    return false;
   }
-  if (has_waits(ring))
-    walk.budget->more |= walk.candidates_left <= 0;
-  else
-    clear_ring_announcement(number);
+  if (has_waits(ring)) return walk.candidates_left <= 0;
+  clear_ring_announcement(walk.number);
+  return false;
 }
 
 // Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
@@ -148,8 +145,7 @@ bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn) {
   return turn->left == 0;
 }
 
-bool blocks_turn(const Levels& levels, TurnBudget* budget) {
-  FairTurn* turn = budget->turn;
+bool blocks_turn(const Levels& levels, FairTurn* turn) {
   if (!turn || levels.blocker > levels.fair) return false;
   turn->has_more = turn->is_blocked = true;
   turn->full = levels.level[levels.blocker];
@@ -166,30 +162,41 @@ bool keeps_turn(const Levels& levels, const FairTurn& turn) {
   return is_member;
 }
 
-void take_turns(int number, TurnBudget* budget, PromoteQueue promote) {
-  if (!is_ring_announced(number)) return;
+bool begin_turns(RingSource* walk, int number, int* pauses, bool* is_busy) {
+  if (!is_ring_announced(number)) return false;
   FairRing* ring = fair_ring(number);
-  if (!ring) return clear_ring_announcement(number);
+  if (!ring) {
+    clear_ring_announcement(number);
+    return false;
+  }
   uint64 key = ring->lock_key;
-  if (!lock_ring(key, budget)) return;
+  if (!lock_ring(key, pauses, is_busy)) return false;
   // The ring was idle, and went to another level while this claim paused.
-  if (ring->lock_key != key) return release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
+  if (ring->lock_key != key) {
+    release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
+    return false;
+  }
   // The walk finds out anew: an undone claim that had filled the level has announced the ring
   // again.
   pg_atomic_write_u32(&ring->blocked_group, 0);
-  RingWalk walk = {};
-  walk.turn.ring = ring;
-  walk.budget = budget;
-  walk.promote = promote;
-  walk.candidates_left = kMaxCandidates;
-  walk.last_pass = ring->pass + kPasses + 1;
-  budget->turn = &walk.turn;
-  open_job_scan(&walk.parked, &Catalog::job_parked_idx, 2);
-  walk_ring(&walk);
-  close_job_scan(&walk.parked);
-  budget->turn = nullptr;
-  end_turns(number, walk);
-  release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
+  *walk = {};
+  walk->next = next_turn;
+  walk->answer = answer_turn;
+  walk->turn.ring = ring;
+  walk->number = number;
+  walk->lock_key = key;
+  walk->candidates_left = kMaxCandidates;
+  walk->last_pass = ring->pass + kPasses + 1;
+  open_job_scan(&walk->parked, &Catalog::job_parked_idx, 2);
+  return true;
+}
+
+bool end_turns(RingSource* walk) {
+  if (walk->is_in_bucket) keep_in_ring(walk->turn.ring, walk->turn.ring->bucket);
+  close_job_scan(&walk->parked);
+  bool is_cut = leave_ring(*walk);
+  release_advisory_lock(LockKind::kRing, walk->lock_key, ExclusiveLock);
+  return is_cut;
 }
 
 }  // namespace pulse

@@ -1,6 +1,7 @@
 // Levels of queues as SQL sees levels, in the snapshot of the calling statement: see
 // sql/queue/level.sql.
 #include "access/catalog.hpp"
+#include "limit/fair_ring.hpp"
 #include "limit/levels.hpp"
 #include "limit/rate_credit.hpp"
 #include "server/values.hpp"
@@ -89,4 +90,18 @@ PULSE_FUNCTION(pulse_note_levels) {
   pulse::void_credits(of_members ? 0 : pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
   pulse::note_level_settings(of_members);
   PG_RETURN_BOOL(true);
+}
+
+// pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
+// place came free.
+PULSE_FUNCTION(pulse_is_marked) {
+  pulse::DatabaseState* database = pulse::this_database();
+  if (!database) PG_RETURN_BOOL(false);
+  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
+  int word = place.bucket / 64;
+  uint64 set = pg_atomic_read_u64(&database->promotion_marks[word]);
+  uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
+  for (; freed; freed &= freed - 1)
+    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
+  PG_RETURN_BOOL(((set >> (place.bucket % 64)) & 1) || pulse::waits_in_ring(place.bucket));
 }

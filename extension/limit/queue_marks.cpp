@@ -1,6 +1,5 @@
 #include "limit/queue_marks.hpp"
 
-#include "limit/fair_ring.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "shared/queue_name.hpp"
@@ -115,20 +114,6 @@ PULSE_FUNCTION(pulse_resolved_until) {
     PG_RETURN_ARRAYTYPE_P(construct_array(known, 2, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
   }
   PG_RETURN_NULL();
-}
-
-// pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
-// place came free.
-PULSE_FUNCTION(pulse_is_marked) {
-  pulse::DatabaseState* database = pulse::this_database();
-  if (!database) PG_RETURN_BOOL(false);
-  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
-  int word = place.bucket / 64;
-  uint64 set = pg_atomic_read_u64(&database->promotion_marks[word]);
-  uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
-  for (; freed; freed &= freed - 1)
-    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
-  PG_RETURN_BOOL(((set >> (place.bucket % 64)) & 1) || pulse::waits_in_ring(place.bucket));
 }
 
 // pulse_internal.is_parent_marked(parent_id)

@@ -11,13 +11,14 @@ namespace {
 // without an operator.
 void foresee_promotion(Datum queue_name, Foresight* foresight) {
   text* name = DatumGetTextPP(queue_name);
-  Levels levels = levels_of(queue_name);
-  read_levels(&levels, foresight->snapshot);
-  Queue queue = read_queue(queue_name, queue_bucket(name), levels);
+  if (is_queue_locked(name)) return;
   LevelCounts counts = {};
-  if (!is_queue_locked(name) &&
-      find_places(&queue, &levels, foresight->job, foresight->snapshot, &counts))
-    foresee_opening(&queue, foresight);
+  Admission admission = foresee_admission({queue_name, queue_bucket(name)}, foresight->job,
+                                          foresight->snapshot, &counts);
+  if (admission.is_paused) return;
+  Queue queue = admitted_queue(admission);
+  find_places(&queue, admission.places_left, foresight->job, foresight->snapshot, nullptr);
+  foresee_opening(&queue, foresight);
 }
 
 NullableDatum foreseen_ids(ArrayBuildState* ids) {

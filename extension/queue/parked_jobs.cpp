@@ -2,7 +2,6 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "limit/queue_marks.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -20,9 +19,10 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
 }
 
 // False when another transaction keeps the claim of this transaction from the job.
-bool place_or_open(JobTable* table, Queue* queue, TupleTableSlot* parked, LevelCounts* counts) {
+bool place_or_open(const QueueOpening& opening, Queue* queue, TupleTableSlot* parked) {
   if (TransactionIdIsValid(locker_of(parked))) return false;
-  return try_place(counts, parked, queue->name, queue->bucket) || open_job(table, parked->tts_tid);
+  return try_place(opening.placed, parked, queue->name, queue->bucket) ||
+         open_job(opening.table, parked->tts_tid);
 }
 
 // Opens the parked job in exchange for the queue's worst open job. A lock on either row leaves both
@@ -37,26 +37,28 @@ bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   return true;
 }
 
-enum class Opening {
+enum class Step {
   kOpened,
   kSwapped,
   kLocked,  // a claim or an operator has locked the row
-  kEnded    // the promotion of the queue ends here, and the queue mark is set again
+  kEnded    // the promotion of the queue ends here, and a job is left to start
 };
 
 // Opens a parked job that may_open() or may_open_successor() allows.
-Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, PromotionBudget* budget) {
-  bool has_places_left = budget->places_left > 0;
+Step open_next(Queue* queue, TupleTableSlot* parked, QueueOpening* opening) {
   bool swaps = queue->taken >= queue->concurrency;
-  if (!has_places_left || (swaps && !swap_worst(table, queue, parked))) {
-    come_back(budget, queue->bucket, has_places_left);
-    budget->more |= !has_places_left && !budget->turn;
-    return Opening::kEnded;
+  if (opening->starts_left <= 0) {
+    opening->has_more = true;
+    return Step::kEnded;
   }
-  if (!swaps && !place_or_open(table, queue, parked, &budget->counts)) return Opening::kLocked;
-  budget->places_left--;
+  if (swaps && !swap_worst(opening->table, queue, parked)) {
+    opening->is_busy = true;
+    return Step::kEnded;
+  }
+  if (!swaps && !place_or_open(*opening, queue, parked)) return Step::kLocked;
+  opening->starts_left--;
   if (!swaps) give_place(queue, DatumGetInt64(value_of(parked, kJobId)));
-  return swaps ? Opening::kSwapped : Opening::kOpened;
+  return swaps ? Step::kSwapped : Step::kOpened;
 }
 
 // True when the queue has a due parked job, at which the scan then stands.
@@ -80,28 +82,29 @@ void end_parked_scan(OrderedScan* parked) {
   index_close(parked->index, AccessShareLock);
 }
 
-// A promotion that swapped jobs sets known.count to this value, so that promote_locked() forgets
+// A promotion that swapped jobs sets known.count to this value, so that open_places() forgets
 // the queue.
 constexpr int kDoNotRemember = PG_INT32_MAX;
 
-bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
+bool open_lowest(Queue* queue, QueueOpening* opening) {
   OrderedScan parked;
   bool has_swapped = false;
   bool is_held = false;
+  JobTable* table = opening->table;
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
-    if (is_placed(budget->counts, parked.id)) continue;
-    Opening opening = open_next(table, queue, parked.row, budget);
-    if (opening == Opening::kEnded) break;
-    is_held |= opening == Opening::kLocked;
-    if (opening == Opening::kLocked) leave_in_order(&parked);
-    has_swapped |= opening == Opening::kSwapped;
+    if (is_placed(opening->placed, parked.id)) continue;
+    Step step = open_next(queue, parked.row, opening);
+    if (step == Step::kEnded) break;
+    is_held |= step == Step::kLocked;
+    if (step == Step::kLocked) leave_in_order(&parked);
+    has_swapped |= step == Step::kSwapped;
     if (is_full(*queue)) break;  // the scan leaves the next row unread
   }
   if (due)
     leave_in_order(&parked);
-  else if (is_held)
-    come_back(budget, queue->bucket, true);  // the holder of the job sets no queue mark
+  else
+    opening->is_busy |= is_held;  // the holder of the job sets no queue mark
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap the remembered places no longer hold.
@@ -165,18 +168,19 @@ bool open_job(JobTable* table, const ItemPointerData& tid) {
   return true;
 }
 
-bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
-  if (!queue->strict) return open_lowest(table, queue, budget);
+bool open_waiting(Queue* queue, QueueOpening* opening) {
+  if (!queue->strict) return open_lowest(queue, opening);
   IndexLookup successors;
+  JobTable* table = opening->table;
   bool is_left = true;
   if (!find_successor(&successors, *queue, table->relation, table->snapshot)) {
-    is_left = open_lowest(table, queue, budget);
+    is_left = open_lowest(queue, opening);
   } else {
     queue->known.count = kDoNotRemember;
     if (may_open_successor(*queue, successors.row)) {
-      Opening opening = open_next(table, queue, successors.row, budget);
-      is_left = opening == Opening::kEnded;
-      if (opening == Opening::kLocked) come_back(budget, queue->bucket, true);
+      Step step = open_next(queue, successors.row, opening);
+      is_left = step == Step::kEnded;
+      opening->is_busy |= step == Step::kLocked;
     }
   }
   close_index_lookup(&successors);
@@ -196,16 +200,6 @@ bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) 
   bool wanted = *due && may_open(queue, parked);
   end_parked_scan(&parked);
   return wanted;
-}
-
-void come_back(PromotionBudget* budget, int bucket, bool is_busy) {
-  budget->busy |= is_busy;
-  if (budget->turn)
-    budget->turn->has_more = true;
-  else if (budget->lets_join && !is_busy)
-    mark_queue(this_database(), bucket);  // this call may still have places left for the queue
-  else
-    return_promotion_mark(bucket);
 }
 
 }  // namespace pulse

@@ -3,32 +3,23 @@
 
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
-#include "job/scan.hpp"
 #include "job/table.hpp"
-#include "limit/fair_turn.hpp"
 #include "queue/places.hpp"
 
 namespace pulse {
 
-// How many more jobs a call may promote, and the work left over.
-struct PromotionBudget : TurnBudget {
-  LevelCounts counts;
-  JobTable table;  // null until the first promotion; each promotion takes a new snapshot
-  JobScan names;   // the names of queues; null until the first promotion
-  bool lets_join;  // without places left, queues of fair levels still join their rings
-  // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
-  // reset.
-  uint64 blocking_groups;
-  bool met_lock;
+// The opening of parked jobs of one queue: what the promotion may do, and what is left to do.
+struct QueueOpening {
+  JobTable* table;
+  PlacedJobs* placed;  // null: no claim promotes
+  int starts_left;     // how many more jobs may be opened, placed or swapped
+  bool has_more;       // the queue has a job to start beyond `starts_left`
+  bool is_busy;        // another transaction kept the promotion from a job
 };
 
-// The promotion leaves a job to start in this queue: sets the queue mark again, or keeps the turn.
-// `is_busy`: another transaction kept the promotion from the job.
-void come_back(PromotionBudget* budget, int bucket, bool is_busy);
-
 // Opens as many parked jobs as the queue has places left: the lowest in order, or in a strict queue
-// the job that keeps its place. True when the promotion leaves a due job behind.
-bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget);
+// the successor. True when the promotion leaves a due job behind.
+bool open_waiting(Queue* queue, QueueOpening* opening);
 
 // Opens a parked job. False when another transaction has locked or changed the row.
 bool open_job(JobTable* table, const ItemPointerData& tid);

@@ -65,13 +65,8 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   close_index_lookup(&jobs);
 }
 
-PlacedJobs* placed_jobs(const LevelCounts& counts) {
-  return static_cast<PlacedJobs*>(counts.unshown.jobs);
-}
-
 // Counts the jobs of this queue that the claim has placed before.
-void add_placed(Queue* queue, const LevelCounts& counts) {
-  PlacedJobs* placed = placed_jobs(counts);
+void add_placed(Queue* queue, PlacedJobs* placed) {
   for (int i = 0; placed && i < placed->count; i++) {
     PlacedJob* job = &placed->job[i];
     if (job->bucket != queue->bucket || !is_same_text(job->queue_name, queue->name)) continue;
@@ -96,8 +91,7 @@ int placed_within(const void* jobs, const Level& level) {
 
 UnshownPlaces unshown_places(PlacedJobs* placed) { return {placed, placed_within}; }
 
-bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int bucket) {
-  PlacedJobs* placed = placed_jobs(*counts);
+bool try_place(PlacedJobs* placed, TupleTableSlot* parked, Datum queue_name, int bucket) {
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
   // By the id remember_queue() recognizes a promotion that was undone.
@@ -116,8 +110,7 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
   return true;
 }
 
-bool is_placed(const LevelCounts& counts, int64 id) {
-  const PlacedJobs* placed = placed_jobs(counts);
+bool is_placed(const PlacedJobs* placed, int64 id) {
   for (int i = 0; placed && i < placed->count; i++)
     if (placed->job[i].id == id) return true;
   return false;
@@ -128,24 +121,17 @@ void give_place(Queue* queue, int64 id) {
   queue->taken++;
 }
 
-Queue read_queue(Datum name, int bucket, const Levels& levels) {
+Queue admitted_queue(const Admission& admission) {
   Queue queue = {};
-  queue.name = name;
-  queue.bucket = bucket;
-  queue.concurrency = levels.concurrency;
-  queue.strict = levels.strict;
-  for (int i = 0; i < levels.count; i++) queue.paused |= levels.level[i].paused;
+  queue.name = admission.queue.name;
+  queue.bucket = admission.queue.bucket;
+  queue.concurrency = admission.concurrency;
+  queue.strict = admission.strict;
   return queue;
 }
 
-bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
-                 LevelCounts* counts) {
-  if (!levels->only_swaps) find_places_left(levels, job, snapshot, counts);
-  if (levels->paused_by_end) {
-    queue->paused = true;
-    levels->blocker = -1;  // the end of this pause marks the queue
-  }
-  if (queue->paused) return false;
+void find_places(Queue* queue, int places_left, Relation job, Snapshot snapshot,
+                 PlacedJobs* placed) {
   constexpr int kCapacity = 8;
   queue->open_capacity = kCapacity;
   queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
@@ -153,17 +139,13 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
     read_recalled_jobs(queue, job, snapshot);
   else
     read_open_jobs(queue, job, snapshot);
-  add_placed(queue, *counts);
-  queue->is_level_bound = levels->places_left < queue->concurrency - queue->taken;
-  if (queue->is_level_bound)
-    queue->concurrency = queue->taken + levels->places_left;
-  else
-    levels->blocker = -1;
-  return true;
+  add_placed(queue, placed);
+  queue->is_level_bound = places_left < queue->concurrency - queue->taken;
+  if (queue->is_level_bound) queue->concurrency = queue->taken + places_left;
 }
 
-bool is_blocked(const Queue& queue, const Levels& levels) {
-  return levels.blocker >= 0 && (queue.paused || queue.taken >= queue.concurrency);
+bool lacks_places(const Queue& queue) {
+  return queue.is_level_bound && queue.taken >= queue.concurrency;
 }
 
 bool is_full(const Queue& queue) {

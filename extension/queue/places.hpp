@@ -10,7 +10,7 @@
 
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
-#include "limit/levels.hpp"
+#include "limit/admission.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/postgres.hpp"
 
@@ -29,7 +29,6 @@ struct Queue {
   Datum name;
   int bucket;
   int concurrency;  // the setting, or fewer where the levels of the queue have fewer places left
-  bool paused;      // the queue or one of its levels
   bool strict;
   int taken;      // jobs that use a place of the queue: open, placed or running
   OpenJob* open;  // the open jobs that no claim has taken, best first
@@ -63,22 +62,22 @@ struct PlacedJobs {
 
 // Places the parked job, if the promoting claim may claim the job. False: the caller opens the job.
 // Requires the queue's lock.
-bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int bucket);
+bool try_place(PlacedJobs* placed, TupleTableSlot* parked, Datum queue_name, int bucket);
 // Whether the claim has placed the job with this id.
-bool is_placed(const LevelCounts& counts, int64 id);
+bool is_placed(const PlacedJobs* placed, int64 id);
 // The places of the placed jobs, for the counts of levels. `placed` may be null.
 UnshownPlaces unshown_places(PlacedJobs* placed);
 
 // Counts a job that uses a place of the queue from now on.
 void give_place(Queue* queue, int64 id);
 
-// A queue under the settings that read_levels() has read.
-Queue read_queue(Datum name, int bucket, const Levels& levels);
+// A queue under the settings of its admission.
+Queue admitted_queue(const Admission& admission);
 
-// Reads the open jobs, and leaves the queue no more places than the levels have left. False when no
-// job of the queue may be opened.
-bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
-                 LevelCounts* counts);
+// Reads the jobs with a place, and leaves the queue no more than so many places left. `placed` may
+// be null.
+void find_places(Queue* queue, int places_left, Relation job, Snapshot snapshot,
+                 PlacedJobs* placed);
 
 // Whether no parked job of any order may be opened, and no level waits for such news.
 bool is_full(const Queue& queue);
@@ -95,7 +94,7 @@ bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, S
 // open job.
 bool may_open_successor(const Queue& queue, TupleTableSlot* row);
 
-// Whether a level alone keeps the queue from more places.
-bool is_blocked(const Queue& queue, const Levels& levels);
+// Whether the levels alone keep the queue from more places.
+bool lacks_places(const Queue& queue);
 
 }  // namespace pulse

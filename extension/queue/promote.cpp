@@ -3,12 +3,11 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "access/saved_plan.hpp"
 #include "job/table.hpp"
-#include "limit/fair_turn.hpp"
 #include "limit/queue_marks.hpp"
 #include "queue/parked_jobs.hpp"
 #include "queue/places.hpp"
+#include "queue/sources.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
@@ -28,96 +27,66 @@ constexpr int kMaxJoins = 256;
 // Another claim walks a ring for some milliseconds, unless the claim's process is stopped.
 constexpr int kMaxPauses = 5;
 
-void renew_table(PromotionBudget* budget) {
-  if (budget->table.relation)
-    take_new_snapshot(&budget->table);
-  else
-    open_job_table(&budget->table);
-}
-
-// The promotion takes the locks before the snapshot, so the snapshot shows every promotion that
-// committed before.
-bool lock_queue(PromotionBudget* budget, int bucket, Levels* levels) {
-  FairTurn* turn = budget->turn;
-  if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
-  renew_table(budget);
-  read_levels(levels, budget->table.snapshot);
-  levels->awaits_turn = awaits_turn(*levels, bucket, turn);
-  levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
-  if (!levels->is_limited || levels->awaits_turn || take_credits(levels)) return true;
-  if (!try_lock_limited_levels(levels)) return false;
-  renew_table(budget);
-  read_levels(levels, budget->table.snapshot);
-  return true;
-}
-
-// Opens jobs for the places left of the queue. `generation` precedes the snapshot. Requires the
-// locks of the queue and of the levels above the queue.
-void promote_locked(Datum name, int bucket, uint64 generation, Levels* levels,
-                    PromotionBudget* budget) {
-  Assert(holds_locks_of(*levels));
-  JobTable* table = &budget->table;
-  Queue queue = read_queue(name, bucket, *levels);
-  queue.is_recalled = recall_queue(name, bucket, &queue.known);
+// Opens jobs for the places left of an admitted queue. `generation` precedes the snapshot.
+Opened open_places(const Admission& admission, uint64 generation, PromotionBudget* budget,
+                   Outcome* outcome) {
+  if (admission.is_paused) return {0, 0, true};
+  const JobTable& table = budget->context.table;
+  Queue queue = admitted_queue(admission);
+  queue.is_recalled = recall_queue(queue.name, queue.bucket, &queue.known);
   TimestampTz started = queue.is_recalled ? 0 : wall_now();
   int64 pages = pages_read();
-  bool is_left = true;
-  int opened = 0;
-  if (find_places(&queue, levels, table->relation, table->snapshot, &budget->counts)) {
-    int before = queue.taken;
-    is_left = open_waiting(table, &queue, budget);
-    if (queue.known.count <= kRememberedPlaces &&
-        (queue.is_recalled || pages_read() - pages > kManyPages))
-      remember_queue(name, bucket, generation, started, queue.known);
-    else
-      forget_queue(name, bucket);
-    opened = queue.taken - before;
-  }
-  if (levels->only_swaps) return;
-  if (levels->is_limited) count_opened(levels, opened, &budget->counts);
-  if (is_left && is_blocked(queue, *levels) && !blocks_turn(*levels, budget)) {
-    wait_for_level(*levels, bucket);
-    budget->blocking_groups |= UINT64CONST(1) << level_group(levels->level[levels->blocker].hash);
-  }
+  find_places(&queue, admission.places_left, table.relation, table.snapshot, budget->placed);
+  int before = queue.taken;
+  int starts_left = Min(budget->places_left, admission.starts_left);
+  QueueOpening opening = {&budget->context.table, budget->placed, starts_left, false, false};
+  bool is_left = open_waiting(&queue, &opening);
+  if (queue.known.count <= kRememberedPlaces &&
+      (queue.is_recalled || pages_read() - pages > kManyPages))
+    remember_queue(queue.name, queue.bucket, generation, started, queue.known);
+  else
+    forget_queue(queue.name, queue.bucket);
+  outcome->has_more = opening.has_more;
+  outcome->is_busy = opening.is_busy;
+  return {queue.taken - before, starts_left - opening.starts_left, is_left && lacks_places(queue)};
 }
 
-// Promotes one queue. A promotion that changes nothing keeps no lock, so that one transaction may
-// check any number of queues.
-void promote_queue(Datum name, int bucket, PromotionBudget* budget) {
-  Levels levels = levels_of(name);
-  if (!budget->turn && join_known_ring(levels, bucket)) return;
-  uint64 generation = remembered_generation(bucket);
-  if (!lock_queue(budget, bucket, &levels)) {
-    unlock_levels(&levels, &budget->counts);
-    come_back(budget, bucket, true);
-    if (budget->turn) budget->turn->is_behind = keeps_turn(levels, *budget->turn);
-    budget->met_lock = true;
-    return;
+// Promotes one queue.
+Outcome promote_queue(const Candidate& queue, PromotionBudget* budget) {
+  Outcome outcome = {};
+  outcome.blocking_group = -1;
+  uint64 generation = remembered_generation(queue.bucket);
+  Admission admission = admit(queue, &budget->context);
+  outcome.is_busy = outcome.met_lock = admission.status == AdmissionStatus::kBusy;
+  if (admission.status == AdmissionStatus::kAdmitted) {
+    Opened opened = open_places(admission, generation, budget, &outcome);
+    budget->places_left -= opened.starts;
+    outcome.starts = opened.starts;
+    outcome.blocking_group = report_opened(&admission, opened, &budget->context);
   }
-  // In a turn the queue may open no more jobs than are left of the turn.
-  int places_left = budget->places_left;
-  int beyond_turn = budget->turn ? Max(places_left - budget->turn->left, 0) : 0;
-  budget->places_left -= beyond_turn;
-  if (!levels.awaits_turn || levels.only_swaps)
-    promote_locked(name, bucket, generation, &levels, budget);
-  budget->places_left += beyond_turn;
-  int opened = places_left - budget->places_left;
-  if (budget->turn) budget->turn->left -= opened;
-  if (opened == 0 && !levels.has_changed)
-    unlock_levels(&levels, &budget->counts);
-  else
-    note_promoted(levels.level[levels.count - 1].hash);
+  budget->busy |= outcome.is_busy;
+  return outcome;
+}
+
+void promote_from(QueueSource* source, PromotionBudget* budget) {
+  Candidate queue;
+  while (may_promote(*budget) && source->next(source, &queue)) {
+    CHECK_FOR_INTERRUPTS();
+    source->answer(source, queue, promote_queue(queue, budget));
+  }
 }
 
 // True when a promotion would change the queue, judged without the queue's lock.
-bool wants_promotion(const JobScan& scan, Datum name, int bucket, LevelCounts* counts) {
-  Levels levels = levels_of(name);
-  read_levels(&levels, scan.snapshot);
-  Queue queue = read_queue(name, bucket, levels);
+bool wants_promotion(const JobScan& scan, const Candidate& candidate, LevelCounts* counts) {
+  Admission admission = foresee_admission(candidate, scan.job, scan.snapshot, counts);
+  Queue queue = admitted_queue(admission);
   bool due = true;
-  bool wanted = find_places(&queue, &levels, scan.job, scan.snapshot, counts) &&
-                would_open(scan.job, scan.snapshot, queue, &due);
-  if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, bucket);
+  bool wanted = false;
+  if (!admission.is_paused) {
+    find_places(&queue, admission.places_left, scan.job, scan.snapshot, nullptr);
+    wanted = would_open(scan.job, scan.snapshot, queue, &due);
+  }
+  if (due && !wanted && (admission.is_paused || lacks_places(queue))) wait_where_blocked(admission);
   return wanted;
 }
 
@@ -137,82 +106,49 @@ void mark_all_parents(DatabaseState* database) {
   close_job_scan(&waits);
 }
 
-// Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
-// in sql/flow/wait_for_parents.sql decides.
-void resolve_waits(int bucket, PromotionBudget* budget) {
-  static SavedPlan query = {"SELECT pulse_internal.resolve_waits($1)", 1, {INT4OID}, nullptr};
-  NullableDatum argument = {Int32GetDatum(bucket), false};
-  if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
-  return_promotion_mark(parent_mark(bucket));
-  budget->more = true;
-}
-
-// One scan serves all queue buckets: the names come from index entries, whatever rows the snapshot
-// shows.
-IndexLookup* names_of_queues(PromotionBudget* budget) {
-  if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
-  return &budget->names.rows;
-}
-
 void close_tables(PromotionBudget* budget) {
-  if (budget->table.relation) close_job_table(&budget->table);
+  if (budget->context.table.relation) close_job_table(&budget->context.table);
   if (budget->names.job) close_job_scan(&budget->names);
-}
-
-void promote_queues_of_bucket(int bucket, PromotionBudget* budget) {
-  Datum name = CStringGetTextDatum("");
-  int at = bucket;
-  while (next_queue(names_of_queues(budget), &at, &name, true)) {
-    CHECK_FOR_INTERRUPTS();
-    if (budget->places_left <= 0 && (budget->more || !budget->lets_join)) {
-      come_back(budget, bucket, false);
-      budget->more = true;
-      break;
-    }
-    promote_queue(name, bucket, budget);
-  }
 }
 
 // Marks the queue if a promotion would change the queue. Without shared memory, promotes the queue
 // at once. True in either case.
-bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int bucket,
+bool mark_if_promotable(DatabaseState* database, const JobScan& scan, const Candidate& queue,
                         LevelCounts* counts) {
-  if (!wants_promotion(scan, name, bucket, counts)) return false;
-  forget_queue(name, bucket);
+  if (!wants_promotion(scan, queue, counts)) return false;
+  forget_queue(queue.name, queue.bucket);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.places_left = kFallenDueAtOnce;
   if (database) {
-    mark_queue(database, bucket);
+    mark_queue(database, queue.bucket);
   } else {
-    promote_queue(name, bucket, &unbounded_budget);
+    keep_queue_mark(&unbounded_budget, queue, promote_queue(queue, &unbounded_budget));
     close_tables(&unbounded_budget);
-    store_readings(unbounded_budget.counts.known);
+    store_readings(unbounded_budget.context.counts.known);
   }
   return true;
 }
 
-// Promotes in turn the queues that wait for a level with a freed place, until the level blocks a
-// queue again.
-void promote_waiting(int group, PromotionBudget* budget, int* candidates_left) {
-  WaitWalk walk = begin_wait_walk(group);
-  int bucket;
-  while (take_wait(&walk, &bucket)) {
-    if (budget->places_left <= 0 || --*candidates_left < 0) {
-      put_wait_back(walk, bucket);
-      return return_freed_level(group);
-    }
-    note_wait_taken(bucket);
-    budget->blocking_groups = 0;
-    budget->met_lock = false;
-    promote_queues_of_bucket(bucket, budget);
-    if (budget->met_lock) return return_freed_level(group);
-    if (((budget->blocking_groups >> group) & 1) && waits_for_one_level(group)) return;
-  }
-  end_wait_walk(group);
+// Promotes in turn the queues that wait for a level with a freed place.
+void promote_freed_levels(PromotionBudget* budget, int max_buckets) {
+  FreedLevelSource levels = begin_freed_levels(budget, max_buckets);
+  promote_from(&levels, budget);
+  end_freed_levels(&levels);
 }
 
-void promote_in_turn(Datum name, int bucket, TurnBudget* budget) {
-  promote_queue(name, bucket, static_cast<PromotionBudget*>(budget));
+void promote_marks(PromotionBudget* budget, int max_marks) {
+  MarkSource marks = begin_marks(budget, max_marks);
+  promote_from(&marks, budget);
+  end_marks(&marks);
+}
+
+void promote_ring(int number, PromotionBudget* budget) {
+  RingSource ring;
+  if (!begin_turns(&ring, number, &budget->pauses, &budget->busy)) return;
+  budget->context.turn = &ring.turn;
+  promote_from(&ring, budget);
+  budget->context.turn = nullptr;
+  budget->more |= end_turns(&ring);
 }
 
 // Walks each ring once. Each call begins with a different ring, so that no ring takes all the
@@ -221,7 +157,7 @@ void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;
   first++;
   for (uint32 i = 0; i < kFairRings && budget->places_left > 0; i++)
-    take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_in_turn);
+    promote_ring(static_cast<int>((first + i) % kFairRings), budget);
 }
 
 // How many of the places left are kept for fair levels while other queues have queue marks. If only
@@ -230,19 +166,6 @@ int places_of_rings(int places_left) {
   static bool is_odd = false;
   is_odd = !is_odd;
   return any_ring_announced() ? (places_left + is_odd) / 2 : 0;
-}
-
-// Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
-void promote_marks(PromotionBudget* budget, int max_marks) {
-  for (int checked_count = 0; checked_count < max_marks; checked_count++) {
-    int bucket;
-    if (budget->places_left <= 0 && (budget->more || !budget->lets_join)) return;
-    if (!take_promotion_mark(&bucket)) return;
-    if (bucket >= parent_mark(0))
-      resolve_waits(bucket - parent_mark(0), budget);
-    else
-      promote_queues_of_bucket(bucket, budget);
-  }
 }
 
 // Locks the tables before the promotion takes promotion marks. A claim that waits behind a DBA's
@@ -256,15 +179,14 @@ void lock_tables() {
 
 Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, PlacedJobs* placed) {
   PromotionBudget budget = {};
-  budget.counts.unshown = unshown_places(placed);
+  budget.placed = placed;
+  budget.context.counts.unshown = unshown_places(placed);
   lock_tables();
   unblock_rings();
   budget.pauses = kMaxPauses;
   int kept = places_of_rings(places_left);
   budget.places_left = places_left - kept;
-  int group;
-  for (int left = max_marks; left > 0 && budget.places_left > 0 && take_freed_level(&group);)
-    promote_waiting(group, &budget, &left);
+  promote_freed_levels(&budget, max_marks);
   // Queues that have just got a job to start join their rings before any turn.
   budget.lets_join = kept > 0;
   promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
@@ -274,7 +196,7 @@ Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, Pla
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
   budget.more |= promotion_marks_remain() || (budget.places_left <= 0 && any_ring_announced());
-  *known = budget.counts.known;
+  *known = budget.context.counts.known;
   return {budget.more, budget.busy};
 }
 
@@ -345,7 +267,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
-    marked += mark_if_promotable(database, parked, name, bucket, &counts);
+    marked += mark_if_promotable(database, parked, {name, bucket}, &counts);
     MemoryContextSwitchTo(old);
     if (checked_count % kQueuesOfOneCheck != 0) continue;
     counts = {};

@@ -1,0 +1,63 @@
+// Admission: how many jobs of a queue the queue's levels let a promotion open, and the report of
+// the promotion to the levels. Promotion knows levels, rates and rings by these calls alone.
+//
+// Invariants:
+// - An admitted promotion holds the queue's lock and the locks of the queue's levels, and reads
+//   under a snapshot younger than the locks (limit/levels.hpp).
+// - The promotion reports each admission with the status kAdmitted once. The report gives the locks
+//   back, or notes the queue as promoted by this transaction.
+#pragma once
+
+#include "job/table.hpp"
+#include "limit/fair_turn.hpp"
+#include "limit/levels.hpp"
+#include "limit/queue_source.hpp"
+
+namespace pulse {
+
+// What the admissions of one call share.
+struct AdmissionContext {
+  JobTable table;  // null until the first admission; each admission takes a new snapshot
+  LevelCounts counts;
+  FairTurn* turn;  // the turn in which the call promotes a queue; null: not in a turn
+};
+
+enum class AdmissionStatus {
+  kAwaitsTurn,  // the queue has joined the ring of a fair level
+  kBusy,        // another transaction holds the lock of the queue or of a level
+  kAdmitted
+};
+
+struct Admission {
+  AdmissionStatus status;
+  Candidate queue;
+  int concurrency;  // of the queue itself
+  bool strict;      // the queue itself
+  bool is_paused;   // the queue or one of its levels
+  int places_left;  // how many more jobs of the queue the levels let a promotion open
+  int starts_left;  // how many more jobs the queue may start in this turn
+  Levels levels;    // for the report
+};
+
+// Locks the queue and the queue's levels, reads the settings, and finds the places left.
+Admission admit(const Candidate& queue, AdmissionContext* context);
+
+// As admit(), in this snapshot, without locks and turns.
+Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snapshot,
+                            LevelCounts* counts);
+
+// The changes of an admitted promotion.
+struct Opened {
+  int places;         // how many more places of the queue are taken
+  int starts;         // how many jobs were opened, placed or swapped
+  bool lacks_places;  // the levels keep a due job of the queue from a place
+};
+
+// Counts the places, charges the turn, and gives the locks back if nothing has changed. Returns the
+// level group of the level for which the queue waits now; -1: none.
+int report_opened(Admission* admission, const Opened& opened, AdmissionContext* context);
+
+// Lets the queue of foresee_admission() wait for the level that keeps the queue from a place.
+void wait_where_blocked(const Admission& admission);
+
+}  // namespace pulse

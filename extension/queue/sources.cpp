@@ -1,0 +1,156 @@
+#include "queue/sources.hpp"
+
+#include "access/catalog.hpp"
+#include "access/saved_plan.hpp"
+#include "limit/queue_marks.hpp"
+#include "server/values.hpp"
+#include "shared/memory.hpp"
+#include "wake/pending_wakes.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr BucketNames kNoNames = {-1, 0};
+
+BucketNames names_of_bucket(int bucket) { return {bucket, CStringGetTextDatum("")}; }
+
+// One scan serves all queue buckets: the names come from index entries, whatever rows the snapshot
+// shows.
+bool next_name(PromotionBudget* budget, BucketNames* names) {
+  if (names->bucket < 0) return false;
+  if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
+  int at = names->bucket;
+  if (next_queue(&budget->names.rows, &at, &names->name, true)) return true;
+  names->bucket = -1;
+  return false;
+}
+
+// The queues of the bucket that the call has no places left for keep their queue mark.
+void end_names(PromotionBudget* budget, BucketNames* names) {
+  if (!next_name(budget, names)) return;
+  keep_queue_mark(budget, {names->name, names->bucket}, {0, true, false, false, -1});
+}
+
+// Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
+// in sql/flow/wait_for_parents.sql decides.
+void resolve_waits(int bucket, PromotionBudget* budget) {
+  static SavedPlan query = {"SELECT pulse_internal.resolve_waits($1)", 1, {INT4OID}, nullptr};
+  NullableDatum argument = {Int32GetDatum(bucket), false};
+  if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
+  return_promotion_mark(parent_mark(bucket));
+  budget->more = true;
+}
+
+// Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
+bool next_mark(MarkSource* marks) {
+  int bucket;
+  if (marks->marks_left-- <= 0 || !may_promote(*marks->budget) || !take_promotion_mark(&bucket))
+    return false;
+  if (bucket >= parent_mark(0))
+    resolve_waits(bucket - parent_mark(0), marks->budget);
+  else
+    marks->names = names_of_bucket(bucket);
+  return true;
+}
+
+bool next_marked(QueueSource* source, Candidate* candidate) {
+  auto* marks = static_cast<MarkSource*>(source);
+  while (!next_name(marks->budget, &marks->names))
+    if (!next_mark(marks)) return false;
+  *candidate = {marks->names.name, marks->names.bucket};
+  return true;
+}
+
+void answer_mark(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
+  keep_queue_mark(static_cast<MarkSource*>(source)->budget, queue, outcome);
+}
+
+// Takes the next queue bucket of the group. False: the walk has ended.
+bool next_waiting_bucket(FreedLevelSource* levels) {
+  if (levels->met_lock) {
+    return_freed_level(levels->group);
+    return false;
+  }
+  if (levels->is_blocked && waits_for_one_level(levels->group)) return false;
+  int bucket;
+  if (!take_wait(&levels->walk, &bucket)) {
+    end_wait_walk(levels->group);
+    return false;
+  }
+  if (levels->budget->places_left <= 0 || --levels->buckets_left < 0) {
+    put_wait_back(levels->walk, bucket);
+    return_freed_level(levels->group);
+    return false;
+  }
+  note_wait_taken(bucket);
+  levels->met_lock = levels->is_blocked = false;
+  levels->names = names_of_bucket(bucket);
+  return true;
+}
+
+bool next_group(FreedLevelSource* levels) {
+  levels->group = -1;
+  int group;
+  if (levels->buckets_left <= 0 || levels->budget->places_left <= 0 || !take_freed_level(&group))
+    return false;
+  levels->group = group;
+  levels->walk = begin_wait_walk(group);
+  levels->met_lock = levels->is_blocked = false;
+  return true;
+}
+
+bool next_freed(QueueSource* source, Candidate* candidate) {
+  auto* levels = static_cast<FreedLevelSource*>(source);
+  while (!next_name(levels->budget, &levels->names))
+    if (!(levels->group >= 0 && next_waiting_bucket(levels)) && !next_group(levels)) return false;
+  *candidate = {levels->names.name, levels->names.bucket};
+  return true;
+}
+
+void answer_freed(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
+  auto* levels = static_cast<FreedLevelSource*>(source);
+  levels->met_lock |= outcome.met_lock;
+  levels->is_blocked |= outcome.blocking_group == levels->group;
+  keep_queue_mark(levels->budget, queue, outcome);
+}
+
+}  // namespace
+
+void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outcome& outcome) {
+  budget->more |= outcome.has_more;
+  if (!outcome.has_more && !outcome.is_busy) return;
+  if (budget->lets_join && !outcome.is_busy)
+    mark_queue(this_database(), queue.bucket);  // this call may still have places left
+  else
+    return_promotion_mark(queue.bucket);
+}
+
+MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
+  MarkSource marks = {};
+  marks.next = next_marked;
+  marks.answer = answer_mark;
+  marks.budget = budget;
+  marks.names = kNoNames;
+  marks.marks_left = max_marks;
+  return marks;
+}
+
+void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }
+
+FreedLevelSource begin_freed_levels(PromotionBudget* budget, int max_buckets) {
+  FreedLevelSource levels = {};
+  levels.next = next_freed;
+  levels.answer = answer_freed;
+  levels.budget = budget;
+  levels.names = kNoNames;
+  levels.buckets_left = max_buckets;
+  levels.group = -1;
+  return levels;
+}
+
+void end_freed_levels(FreedLevelSource* levels) {
+  end_names(levels->budget, &levels->names);
+  if (levels->group >= 0) next_waiting_bucket(levels);
+}
+
+}  // namespace pulse

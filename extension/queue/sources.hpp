@@ -1,0 +1,63 @@
+// Sources of queues outside of rings: the promotion marks, and the places that came free in levels.
+#pragma once
+
+#include "job/scan.hpp"
+#include "limit/admission.hpp"
+#include "queue/places.hpp"
+
+namespace pulse {
+
+// How many more jobs a call may promote, and the work left over.
+struct PromotionBudget {
+  int places_left;
+  int pauses;      // how often the call may pause for a ring in which another claim walks
+  bool lets_join;  // without places left, queues of fair levels still join their rings
+  bool more;       // a queue has more jobs to open than `places_left` allowed
+  bool busy;       // another transaction kept the promotion from a queue, a job or a ring
+  AdmissionContext context;
+  PlacedJobs* placed;  // null: no claim promotes
+  JobScan names;       // the names of queues; null until a source needs a name
+};
+
+// Whether the call may promote a further queue.
+inline bool may_promote(const PromotionBudget& budget) {
+  return budget.places_left > 0 || (budget.lets_join && !budget.more);
+}
+
+// Sets the queue mark of a queue again where the promotion has left a job to start.
+void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outcome& outcome);
+
+// The queues of one queue bucket, in the order of their names.
+struct BucketNames {
+  int bucket;  // -1: no further name
+  Datum name;  // of the last queue
+};
+
+// Takes up to `marks_left` promotion marks, and names the queues of each. Parent marks are resolved
+// on the way.
+struct MarkSource : QueueSource {
+  PromotionBudget* budget;
+  BucketNames names;
+  int marks_left;
+};
+MarkSource begin_marks(PromotionBudget* budget, int max_marks);
+// Sets the queue mark of the bucket again, if further queues of the bucket remain.
+void end_marks(MarkSource* marks);
+
+// Names in turn the queues that wait for a level in which a place came free, until the level blocks
+// a queue again.
+struct FreedLevelSource : QueueSource {
+  PromotionBudget* budget;
+  BucketNames names;
+  int buckets_left;  // how many more queue buckets the source may name
+  int group;         // level group of the walk; -1: none
+  WaitWalk walk;
+  // Of the queues of the bucket: a lock was busy, and a level of the group blocks a queue again.
+  bool met_lock;
+  bool is_blocked;
+};
+FreedLevelSource begin_freed_levels(PromotionBudget* budget, int max_buckets);
+// Puts the rest of the walk back.
+void end_freed_levels(FreedLevelSource* levels);
+
+}  // namespace pulse
