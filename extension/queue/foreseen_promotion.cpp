@@ -18,7 +18,7 @@ void foresee_promotion(Datum queue_name, Foresight* foresight) {
   if (admission.is_paused) return;
   Queue queue = admitted_queue(admission);
   find_places(&queue, admission.places_left, foresight->job, foresight->snapshot, nullptr);
-  foresee_opening(&queue, foresight);
+  walk_parked(&queue, foresight);
 }
 
 NullableDatum foreseen_ids(ArrayBuildState* ids) {
@@ -32,12 +32,10 @@ NullableDatum foreseen_ids(ArrayBuildState* ids) {
 // pulse_internal.promotion_of(queue_name, wanted)
 PULSE_FUNCTION(pulse_promotion_of) {
   using namespace pulse;
-  Foresight foresight = {};
-  foresight.job = table_open(catalog()->job, AccessShareLock);
-  foresight.snapshot = GetActiveSnapshot();
-  foresight.wanted = PG_GETARG_INT64(1);
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Foresight foresight = foreseeing_walk(job, GetActiveSnapshot(), PG_GETARG_INT64(1));
   foresee_promotion(PG_GETARG_DATUM(0), &foresight);
-  table_close(foresight.job, NoLock);
+  table_close(job, NoLock);
   PG_RETURN_DATUM(
       result_row(fcinfo, {foreseen_ids(foresight.opened), foreseen_ids(foresight.parked)}));
 }

@@ -19,10 +19,10 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
 }
 
 // False when another transaction keeps the claim of this transaction from the job.
-bool place_or_open(const QueueOpening& opening, Queue* queue, TupleTableSlot* parked) {
+bool place_or_open(const OpeningWalk& walk, Queue* queue, TupleTableSlot* parked) {
   if (TransactionIdIsValid(locker_of(parked))) return false;
-  return try_place(opening.placed, parked, queue->name, queue->bucket) ||
-         open_job(opening.table, parked->tts_tid);
+  return try_place(walk.placing, parked, queue->name, queue->bucket) ||
+         open_job(walk.table, parked->tts_tid);
 }
 
 // Opens the parked job in exchange for the queue's worst open job. A lock on either row leaves both
@@ -37,26 +37,19 @@ bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   return true;
 }
 
-enum class Step {
-  kOpened,
-  kSwapped,
-  kLocked,  // a claim or an operator has locked the row
-  kEnded    // the promotion of the queue ends here, and a job is left to start
-};
-
-// Opens a parked job that may_open() or may_open_successor() allows.
-Step open_next(Queue* queue, TupleTableSlot* parked, QueueOpening* opening) {
+Step open_next(ParkedWalk* parked_walk, Queue* queue, TupleTableSlot* parked) {
+  auto* walk = static_cast<OpeningWalk*>(parked_walk);
   bool swaps = queue->taken >= queue->concurrency;
-  if (opening->starts_left <= 0) {
-    opening->has_more = true;
+  if (walk->starts_left <= 0) {
+    walk->has_more = true;
     return Step::kEnded;
   }
-  if (swaps && !swap_worst(opening->table, queue, parked)) {
-    opening->is_busy = true;
+  if (swaps && !swap_worst(walk->table, queue, parked)) {
+    walk->is_busy = true;
     return Step::kEnded;
   }
-  if (!swaps && !place_or_open(*opening, queue, parked)) return Step::kLocked;
-  opening->starts_left--;
+  if (!swaps && !place_or_open(*walk, queue, parked)) return Step::kLocked;
+  walk->starts_left--;
   if (!swaps) give_place(queue, DatumGetInt64(value_of(parked, kJobId)));
   return swaps ? Step::kSwapped : Step::kOpened;
 }
@@ -86,15 +79,14 @@ void end_parked_scan(OrderedScan* parked) {
 // the queue.
 constexpr int kDoNotRemember = PG_INT32_MAX;
 
-bool open_lowest(Queue* queue, QueueOpening* opening) {
+bool walk_lowest(Queue* queue, ParkedWalk* walk) {
   OrderedScan parked;
   bool has_swapped = false;
   bool is_held = false;
-  JobTable* table = opening->table;
-  bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
+  bool due = begin_parked_scan(&parked, walk->job, walk->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
-    if (is_placed(opening->placed, parked.id)) continue;
-    Step step = open_next(queue, parked.row, opening);
+    if (is_placed(walk->placed, parked.id)) continue;
+    Step step = walk->meet(walk, queue, parked.row);
     if (step == Step::kEnded) break;
     is_held |= step == Step::kLocked;
     if (step == Step::kLocked) leave_in_order(&parked);
@@ -104,13 +96,22 @@ bool open_lowest(Queue* queue, QueueOpening* opening) {
   if (due)
     leave_in_order(&parked);
   else
-    opening->is_busy |= is_held;  // the holder of the job sets no queue mark
+    walk->is_busy |= is_held;  // the holder of the job sets no queue mark
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap the remembered places no longer hold.
   queue->known.count = has_swapped ? kDoNotRemember : queue->taken;
   end_parked_scan(&parked);
   return due;
+}
+
+// Meets the successor, if the successor may open. True when the walk leaves the successor.
+bool walk_successor(Queue* queue, ParkedWalk* walk, TupleTableSlot* successor) {
+  queue->known.count = kDoNotRemember;
+  if (!may_open_successor(*queue, successor)) return true;
+  Step step = walk->meet(walk, queue, successor);
+  walk->is_busy |= step == Step::kLocked;
+  return step == Step::kEnded;
 }
 
 bool is_locked(const Foresight& foresight, ItemPointerData tid) {
@@ -125,12 +126,12 @@ void note_id(ArrayBuildState** ids, int64 id) {
   *ids = accumArrayResult(*ids, Int64GetDatum(id), false, INT8OID, CurrentMemoryContext);
 }
 
-// As open_next(), without locks and changes. False where the promotion would end.
-bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
+Step foresee_next(ParkedWalk* parked_walk, Queue* queue, TupleTableSlot* parked) {
+  auto* foresight = static_cast<Foresight*>(parked_walk);
   bool swaps = queue->taken >= queue->concurrency;
   const OpenJob* worst = swaps ? &queue->open[queue->open_count - 1] : nullptr;
-  if (swaps && is_locked(*foresight, worst->tid)) return false;
-  if (TransactionIdIsValid(locker_of(parked))) return true;
+  if (swaps && is_locked(*foresight, worst->tid)) return Step::kEnded;
+  if (TransactionIdIsValid(locker_of(parked))) return Step::kLocked;
   int64 id = DatumGetInt64(value_of(parked, kJobId));
   note_id(&foresight->opened, id);
   if (swaps) {
@@ -139,26 +140,58 @@ bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
   } else {
     give_place(queue, id);
   }
-  return true;
+  return id == foresight->wanted ? Step::kEnded : Step::kOpened;
+}
+
+// Asks only whether there is a job to open.
+struct QuestionWalk : ParkedWalk {
+  bool is_met;
+};
+
+Step meet_once(ParkedWalk* walk, Queue*, TupleTableSlot*) {
+  static_cast<QuestionWalk*>(walk)->is_met = true;
+  return Step::kEnded;
 }
 
 }  // namespace
 
-void foresee_opening(Queue* queue, Foresight* foresight) {
-  if (queue->strict) {
-    IndexLookup successors;
-    bool has_successor = find_successor(&successors, *queue, foresight->job, foresight->snapshot);
-    if (has_successor && may_open_successor(*queue, successors.row))
-      foresee_next(queue, successors.row, foresight);
-    close_index_lookup(&successors);
-    if (has_successor) return;
-  }
-  OrderedScan parked;
-  bool due = begin_parked_scan(&parked, foresight->job, foresight->snapshot, *queue);
-  while (due && may_open(*queue, parked) && foresee_next(queue, parked.row, foresight) &&
-         parked.id != foresight->wanted)
-    due = next_due_in_order(&parked);
-  end_parked_scan(&parked);
+bool walk_parked(Queue* queue, ParkedWalk* walk) {
+  if (!queue->strict) return walk_lowest(queue, walk);
+  IndexLookup successors;
+  bool is_left = find_successor(&successors, *queue, walk->job, walk->snapshot)
+                     ? walk_successor(queue, walk, successors.row)
+                     : walk_lowest(queue, walk);
+  close_index_lookup(&successors);
+  return is_left;
+}
+
+OpeningWalk opening_walk(JobTable* table, PlacedJobs* placed, int starts_left) {
+  OpeningWalk walk = {};
+  walk.job = table->relation;
+  walk.snapshot = table->snapshot;
+  walk.placed = walk.placing = placed;
+  walk.meet = open_next;
+  walk.table = table;
+  walk.starts_left = starts_left;
+  return walk;
+}
+
+Foresight foreseeing_walk(Relation job, Snapshot snapshot, int64 wanted) {
+  Foresight foresight = {};
+  foresight.job = job;
+  foresight.snapshot = snapshot;
+  foresight.meet = foresee_next;
+  foresight.wanted = wanted;
+  return foresight;
+}
+
+bool would_open(Relation job, Snapshot snapshot, Queue* queue, bool* due) {
+  QuestionWalk walk = {};
+  walk.job = job;
+  walk.snapshot = snapshot;
+  walk.meet = meet_once;
+  *due = walk_parked(queue, &walk);
+  return walk.is_met;
 }
 
 bool open_job(JobTable* table, const ItemPointerData& tid) {
@@ -166,40 +199,6 @@ bool open_job(JobTable* table, const ItemPointerData& tid) {
   note_ready(DatumGetTextPP(value_of(table->changed, kJobIdentifier)),
              DatumGetTimestampTz(value_of(table->changed, kJobRunAt)));
   return true;
-}
-
-bool open_waiting(Queue* queue, QueueOpening* opening) {
-  if (!queue->strict) return open_lowest(queue, opening);
-  IndexLookup successors;
-  JobTable* table = opening->table;
-  bool is_left = true;
-  if (!find_successor(&successors, *queue, table->relation, table->snapshot)) {
-    is_left = open_lowest(queue, opening);
-  } else {
-    queue->known.count = kDoNotRemember;
-    if (may_open_successor(*queue, successors.row)) {
-      Step step = open_next(queue, successors.row, opening);
-      is_left = step == Step::kEnded;
-      opening->is_busy |= step == Step::kLocked;
-    }
-  }
-  close_index_lookup(&successors);
-  return is_left;
-}
-
-bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) {
-  IndexLookup successors;
-  if (queue.strict) {
-    bool has_successor = find_successor(&successors, queue, job, snapshot);
-    bool wanted = has_successor && may_open_successor(queue, successors.row);
-    close_index_lookup(&successors);
-    if (has_successor) return wanted;
-  }
-  OrderedScan parked;
-  *due = begin_parked_scan(&parked, job, snapshot, queue);
-  bool wanted = *due && may_open(queue, parked);
-  end_parked_scan(&parked);
-  return wanted;
 }
 
 }  // namespace pulse

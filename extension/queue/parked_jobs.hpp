@@ -1,44 +1,56 @@
-// Queues: the walk over the parked jobs of a queue, of which promotion opens the lowest in order.
+// Queues: the walk over the parked jobs of a queue, lowest in order first, or in a strict queue the
+// successor alone. One walk serves promotions, forecasts, and the question whether a promotion
+// would open a job.
 #pragma once
 
-#include "access/index_lookup.hpp"
-#include "access/ordered_scan.hpp"
 #include "job/table.hpp"
 #include "queue/places.hpp"
 
 namespace pulse {
 
-// The opening of parked jobs of one queue: what the promotion may do, and what is left to do.
-struct QueueOpening {
-  JobTable* table;
-  PlacedJobs* placed;  // null: no claim promotes
-  int starts_left;     // how many more jobs may be opened, placed or swapped
-  bool has_more;       // the queue has a job to start beyond `starts_left`
-  bool is_busy;        // another transaction kept the promotion from a job
+// What became of a parked job that the walk has met.
+enum class Step {
+  kOpened,
+  kSwapped,  // the job takes the place of the queue's worst open job
+  kLocked,   // a claim or an operator has locked the row
+  kEnded     // the walk ends, and leaves the job
 };
 
-// Opens as many parked jobs as the queue has places left: the lowest in order, or in a strict queue
-// the successor. True when the promotion leaves a due job behind.
-bool open_waiting(Queue* queue, QueueOpening* opening);
+// A walk over the parked jobs that a promotion may open.
+struct ParkedWalk {
+  Relation job;
+  Snapshot snapshot;
+  const PlacedJobs* placed;  // jobs to pass; null: none
+  Step (*meet)(ParkedWalk* walk, Queue* queue, TupleTableSlot* parked);
+  bool is_busy;  // another transaction keeps the promotion from a job
+};
+
+// Meets the parked jobs as long as the queue may open a job. True when the walk leaves a due job.
+bool walk_parked(Queue* queue, ParkedWalk* walk);
+
+// Opens the jobs.
+struct OpeningWalk : ParkedWalk {
+  JobTable* table;
+  PlacedJobs* placing;  // of the claim that promotes; null: no claim promotes
+  int starts_left;      // how many more jobs may be opened, placed or swapped
+  bool has_more;        // the queue has a job to start beyond `starts_left`
+};
+OpeningWalk opening_walk(JobTable* table, PlacedJobs* placed, int starts_left);
 
 // Opens a parked job. False when another transaction has locked or changed the row.
 bool open_job(JobTable* table, const ItemPointerData& tid);
 
-// The forecast of a promotion: the ids of the parked jobs to open, and of the open jobs to park in
-// exchange. The forecast ends at the job `wanted`.
-struct Foresight {
-  Relation job;
-  Snapshot snapshot;
+// Foresees the ids of the parked jobs to open, and of the open jobs to park in exchange, without
+// locks and without changes. The forecast ends at the job `wanted`.
+struct Foresight : ParkedWalk {
   int64 wanted;
   ArrayBuildState* opened;
   ArrayBuildState* parked;
 };
-
-// As open_waiting(), without locks and without changes.
-void foresee_opening(Queue* queue, Foresight* foresight);
+Foresight foreseeing_walk(Relation job, Snapshot snapshot, int64 wanted);
 
 // True when a promotion would open a job of a queue with places left. `due`: the queue has a due
 // parked job.
-bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due);
+bool would_open(Relation job, Snapshot snapshot, Queue* queue, bool* due);
 
 }  // namespace pulse

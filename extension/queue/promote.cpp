@@ -39,8 +39,8 @@ Opened open_places(const Admission& admission, uint64 generation, PromotionBudge
   find_places(&queue, admission.places_left, table.relation, table.snapshot, budget->placed);
   int before = queue.taken;
   int starts_left = Min(budget->places_left, admission.starts_left);
-  QueueOpening opening = {&budget->context.table, budget->placed, starts_left, false, false};
-  bool is_left = open_waiting(&queue, &opening);
+  OpeningWalk opening = opening_walk(&budget->context.table, budget->placed, starts_left);
+  bool is_left = walk_parked(&queue, &opening);
   if (queue.known.count <= kRememberedPlaces &&
       (queue.is_recalled || pages_read() - pages > kManyPages))
     remember_queue(queue.name, queue.bucket, generation, started, queue.known);
@@ -84,7 +84,7 @@ bool wants_promotion(const JobScan& scan, const Candidate& candidate, LevelCount
   bool wanted = false;
   if (!admission.is_paused) {
     find_places(&queue, admission.places_left, scan.job, scan.snapshot, nullptr);
-    wanted = would_open(scan.job, scan.snapshot, queue, &due);
+    wanted = would_open(scan.job, scan.snapshot, &queue, &due);
   }
   if (due && !wanted && (admission.is_paused || lacks_places(queue))) wait_where_blocked(admission);
   return wanted;
