@@ -202,7 +202,7 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
 
 void read_levels(Levels* levels, Snapshot snapshot) {
   SettingsReader reader = open_settings(snapshot);
-  LevelSettings settings[kMaxLevels];
+  LevelSettings settings[kMaxLevels] = {};
   int own = levels->count - 1;
   levels->is_limited = false;
   levels->fair = -1;
