@@ -99,21 +99,29 @@ PULSE_FUNCTION(pulse_await_bucket) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.resolved_until(bucket, parent_id, child_id): notes where the check of a parent
-// bucket stopped, or returns and forgets the noted place.
-PULSE_FUNCTION(pulse_resolved_until) {
-  static int known_bucket = -1;
-  static Datum known[2];
-  int bucket = PG_GETARG_INT32(0);
-  if (!PG_ARGISNULL(1)) {
-    known_bucket = bucket;
-    known[0] = PG_GETARG_DATUM(1);
-    known[1] = PG_GETARG_DATUM(2);
-  } else if (bucket == known_bucket) {
-    known_bucket = -1;
-    PG_RETURN_ARRAYTYPE_P(construct_array(known, 2, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-  }
-  PG_RETURN_NULL();
+namespace {
+
+// Where the last check of a parent bucket stopped: the parent and the child; bucket -1: unknown.
+struct WaitPosition {
+  int bucket;
+  Datum ids[2];
+};
+WaitPosition wait_position = {-1, {}};
+
+}  // namespace
+
+// pulse_internal.store_wait_position(bucket, parent_id, child_id)
+PULSE_FUNCTION(pulse_store_wait_position) {
+  wait_position = {PG_GETARG_INT32(0), {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)}};
+  PG_RETURN_VOID();
+}
+
+// pulse_internal.take_wait_position(bucket)
+PULSE_FUNCTION(pulse_take_wait_position) {
+  if (PG_GETARG_INT32(0) != wait_position.bucket) PG_RETURN_NULL();
+  wait_position.bucket = -1;
+  PG_RETURN_ARRAYTYPE_P(
+      construct_array(wait_position.ids, 2, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 // pulse_internal.is_parent_marked(parent_id)
@@ -124,10 +132,16 @@ PULSE_FUNCTION(pulse_is_parent_marked) {
   PG_RETURN_BOOL((pg_atomic_read_u64(&database->promotion_marks[mark / 64]) >> (mark % 64)) & 1);
 }
 
-// pulse_internal.next_waits_to_check(next): returns the parent bucket at which the next sweep goes
-// on, and sets the bucket to `next`.
-PULSE_FUNCTION(pulse_next_waits_to_check) {
+// pulse_internal.take_waits_to_check()
+PULSE_FUNCTION(pulse_take_waits_to_check) {
   pulse::DatabaseState* database = pulse::this_database();
-  auto next = static_cast<uint32>(PG_GETARG_INT32(0));
-  PG_RETURN_INT32(database ? pg_atomic_exchange_u32(&database->next_parent_bucket, next) : 0);
+  PG_RETURN_INT32(database ? pg_atomic_exchange_u32(&database->next_parent_bucket, 0) : 0);
+}
+
+// pulse_internal.store_waits_to_check(next_bucket)
+PULSE_FUNCTION(pulse_store_waits_to_check) {
+  pulse::DatabaseState* database = pulse::this_database();
+  if (database)
+    pg_atomic_write_u32(&database->next_parent_bucket, static_cast<uint32>(PG_GETARG_INT32(0)));
+  PG_RETURN_VOID();
 }

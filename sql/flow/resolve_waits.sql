@@ -6,19 +6,29 @@ COMMENT ON FUNCTION pulse_internal.await_bucket(int, boolean) IS
   'Sets, at once, whether commits that end a job of this hash bucket set the parent mark of the '
   'bucket.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.next_waits_to_check(next_bucket int) RETURNS int
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_waits_to_check';
-COMMENT ON FUNCTION pulse_internal.next_waits_to_check(int) IS
-  'Sets the hash bucket at which the next sweep goes on, and returns the bucket at which this '
-  'sweep goes on.';
+CREATE OR REPLACE FUNCTION pulse_internal.take_waits_to_check() RETURNS int
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_waits_to_check';
+COMMENT ON FUNCTION pulse_internal.take_waits_to_check() IS
+  'Returns the hash bucket of parents at which this sweep goes on; another sweep begins at 0 '
+  'meanwhile.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.resolved_until(
+CREATE OR REPLACE FUNCTION pulse_internal.store_waits_to_check(next_bucket int) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_store_waits_to_check';
+COMMENT ON FUNCTION pulse_internal.store_waits_to_check(int) IS
+  'Stores the hash bucket of parents at which the next sweep goes on.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.store_wait_position(
     bucket int, parent_id bigint, child_id bigint)
-  RETURNS bigint[]
-  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_resolved_until';
-COMMENT ON FUNCTION pulse_internal.resolved_until(int, bigint, bigint) IS
-  'Remembers, in this session, until which parent and child a step has resolved a hash bucket; '
-  'with NULL, returns and forgets the pair.';
+  RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_store_wait_position';
+COMMENT ON FUNCTION pulse_internal.store_wait_position(int, bigint, bigint) IS
+  'Remembers, in this session, until which parent and child a step has resolved a hash bucket.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.take_wait_position(bucket int) RETURNS bigint[]
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_wait_position';
+COMMENT ON FUNCTION pulse_internal.take_wait_position(int) IS
+  'Returns and forgets until which parent and child this session has resolved a hash bucket; '
+  'NULL: the bucket is not the last one.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.judge_children(parent_id bigint, ids bigint[])
   RETURNS boolean
@@ -155,7 +165,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.resolve_waits(bucket int) RETURNS bool
 DECLARE
   max_id CONSTANT bigint := 9223372036854775807;
   left_to_judge int := 1000;
-  place bigint[] := pulse_internal.resolved_until(bucket, NULL, NULL);
+  place bigint[] := pulse_internal.take_wait_position(bucket);
   at_front boolean := place IS NULL;
   parent_id bigint;
   children record;
@@ -178,7 +188,7 @@ BEGIN
     EXIT WHEN left_to_judge <= 0;
   END LOOP;
   IF parent_id IS NOT NULL THEN
-    PERFORM pulse_internal.resolved_until(bucket, place[1], place[2]);
+    PERFORM pulse_internal.store_wait_position(bucket, place[1], place[2]);
   ELSIF NOT at_front THEN
     RETURN true;
   ELSIF pulse_internal.next_parent(bucket, 0, 0) IS NULL THEN
@@ -208,7 +218,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w') THEN
     RETURN;
   END IF;
-  at_bucket := pulse_internal.next_waits_to_check(0);
+  at_bucket := pulse_internal.take_waits_to_check();
   FOR checked IN 1..max_count LOOP
     SELECT pulse_internal.parent_bucket(j.waits_on), j.waits_on INTO at_bucket, parent
       FROM pulse.job AS j
@@ -221,7 +231,7 @@ BEGIN
       PERFORM pulse_internal.resolve_waits(at_bucket::int);
     END IF;
   END LOOP;
-  PERFORM pulse_internal.next_waits_to_check(coalesce(at_bucket, 0)::int);
+  PERFORM pulse_internal.store_waits_to_check(coalesce(at_bucket, 0)::int);
 END $$;
 COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
   'Reads max_count watched parents until that time, and sets the parent marks of the parents that '
