@@ -141,6 +141,7 @@ check-e2e-long: stage ## hundreds of escapes, gigabytes of output, minutes of ma
 
 # Tests of which check-e2e runs a part, at full size.
 SCALE_ids_after_failover = PULSE_FAILOVERS=50
+SCALE_async_tokens  = PULSE_CRASHES=67
 SCALE_limits        = PULSE_QUEUES=10000 PULSE_JOBS=34000
 SCALE_strict        = PULSE_QUEUES=10000 PULSE_JOBS=20
 SCALE_fair          = PULSE_QUEUES=1000 PULSE_BACKLOG=1000000
