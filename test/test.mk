@@ -191,6 +191,10 @@ fuzz: ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; ne
 	@$(TOOL)/packages fuzz
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
 
+check-model: ## a model of queue marks: all states of two claimers and a crash
+	@$(TOOL)/packages model
+	$(TOOL)/../model/run
+
 check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutants
 	+$(AGAIN) check-asserts
 	+$(AGAIN) check-versions
@@ -203,6 +207,8 @@ check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutan
 	+$(AGAIN) check-valgrind
 	+$(AGAIN) check-e2e-long
 	+$(AGAIN) fuzz
+	@$(TOOL)/packages model
+	$(TOOL)/../model/run --long
 	+$(AGAIN) tidy
 	+$(AGAIN) mutants
 
@@ -236,5 +242,5 @@ stop-clusters:
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
   check-deb check-recipes check-ha check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
-  check-valgrind check-flaky check-e2e-long check-scale check-long fuzz screenshots mutants bench lint format \
-  tidy packages installcheck-pgtap stop-clusters
+  check-valgrind check-flaky check-e2e-long check-scale check-model check-long fuzz screenshots mutants \
+  bench lint format tidy packages installcheck-pgtap stop-clusters

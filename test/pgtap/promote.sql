@@ -1,7 +1,7 @@
 -- sql/queue/promote.sql: a queue's jobs wait parked; only promotion opens them, its lowest due one
 -- first.
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(44);
 SELECT given_worker() AS ann \gset
 
 -- Which job of this queue is open, NULL when none is.
@@ -162,6 +162,11 @@ UPDATE pulse.job SET priority = -1 WHERE id = (:'jobs'::bigint[])[9];
 SELECT pulse.sweep() \g /dev/null
 SELECT is(state_of((:'jobs'::bigint[])[9]), 'ready', 'and one whose open job is not its lowest');
 SELECT is(state_of((:'jobs'::bigint[])[2]), 'parked', 'which it parks');
+
+DELETE FROM pulse.job;
+SELECT ARRAY[given_job('mail', 'q32'), given_job('mail', 'q176')] AS jobs \gset
+SELECT set_eq(format('SELECT unnest(%L::bigint[])', claimed_ids(:ann, 10)), :'jobs'::bigint[],
+  'a mark stands for all queues of its hash bucket');
 
 -- --- the hash that places a queue among the marks -----------------------------------------------
 
