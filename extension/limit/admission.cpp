@@ -66,10 +66,10 @@ Admission admit(const Candidate& queue, AdmissionContext* context) {
 }
 
 Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snapshot,
-                            LevelCounts* counts) {
+                            LevelCounts* counts, const FreedPlaces& freed) {
   Admission admission = {};
   admission.queue = queue;
-  admission.levels = levels_of(queue.name);
+  admission.levels = levels_of(queue.name, freed);
   read_levels(&admission.levels, snapshot);
   find_limits(&admission, job, snapshot, counts);
   return admission;

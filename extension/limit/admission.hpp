@@ -42,9 +42,10 @@ struct Admission {
 // Locks the queue and the queue's levels, reads the settings, and finds the places left.
 Admission admit(const Candidate& queue, AdmissionContext* context);
 
-// As admit(), in this snapshot, without locks and turns.
+// As admit(), in this snapshot, without locks and turns. A caller that lets the queue wait reads
+// `freed` before the snapshot.
 Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snapshot,
-                            LevelCounts* counts);
+                            LevelCounts* counts, const FreedPlaces& freed);
 
 // The changes of an admitted promotion.
 struct Opened {

@@ -121,7 +121,16 @@ void unlock(Level* level) {
 
 }  // namespace
 
-Levels levels_of(Datum queue_name) {
+FreedPlaces freed_places() {
+  FreedPlaces freed = {};
+  DatabaseState* database = this_database();
+  for (int i = 0; database && i < kLevelGroups; i++)
+    freed.of_group[i] = pg_atomic_read_u64(&database->level_groups[i].frees);
+  pg_read_barrier();  // the snapshot shows all ends that `freed` has counted
+  return freed;
+}
+
+Levels levels_of(Datum queue_name, const FreedPlaces& freed) {
   text* name = DatumGetTextPP(queue_name);
   LevelNames names = level_names(name);
   Levels levels = {};
@@ -133,10 +142,8 @@ Levels levels_of(Datum queue_name) {
             ? queue_name
             : PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(name), names.length[i]));
     level->hash = fnv1a(VARDATA_ANY(name), names.length[i]);
-    LevelGroup* group = group_of(*level);
-    if (group) level->frees = pg_atomic_read_u64(&group->frees);
+    level->frees = freed.of_group[level_group(level->hash)];
   }
-  pg_read_barrier();  // the snapshot shows all ends that `frees` has counted
   return levels;
 }
 

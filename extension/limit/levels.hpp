@@ -65,8 +65,15 @@ struct LevelCounts {
   UnshownPlaces unshown;
 };
 
-// Names the levels of a queue. The caller takes the snapshot for reading the levels afterwards.
-Levels levels_of(Datum queue_name);
+// How often each level group has counted freed places.
+struct FreedPlaces {
+  uint64 of_group[kLevelGroups];
+};
+// The caller takes the snapshot for counting places afterwards.
+FreedPlaces freed_places();
+
+// Names the levels of a queue, whose places the caller counts under a snapshot later than `freed`.
+Levels levels_of(Datum queue_name, const FreedPlaces& freed = freed_places());
 
 // Tries to share the locks of the levels above the queue, root first. False: a lock is busy.
 bool try_lock_levels(Levels* levels);

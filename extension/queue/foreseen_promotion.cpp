@@ -14,7 +14,7 @@ void foresee_promotion(Datum queue_name, Foresight* foresight) {
   if (is_queue_locked(name)) return;
   LevelCounts counts = {};
   Admission admission = foresee_admission({queue_name, queue_bucket(name)}, foresight->job,
-                                          foresight->snapshot, &counts);
+                                          foresight->snapshot, &counts, freed_places());
   if (admission.is_paused) return;
   Queue queue = admitted_queue(admission);
   find_places(&queue, admission.places_left, foresight->job, foresight->snapshot, nullptr);

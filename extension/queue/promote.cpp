@@ -76,9 +76,18 @@ void promote_from(QueueSource* source, PromotionBudget* budget) {
   }
 }
 
+// A check of queues under the snapshot of one scan.
+struct QueueCheck {
+  FreedPlaces freed;  // before the snapshot
+  JobScan parked;
+  LevelCounts counts;
+};
+
 // True when a promotion would change the queue, judged without the queue's lock.
-bool wants_promotion(const JobScan& scan, const Candidate& candidate, LevelCounts* counts) {
-  Admission admission = foresee_admission(candidate, scan.job, scan.snapshot, counts);
+bool wants_promotion(QueueCheck* check, const Candidate& candidate) {
+  const JobScan& scan = check->parked;
+  Admission admission =
+      foresee_admission(candidate, scan.job, scan.snapshot, &check->counts, check->freed);
   Queue queue = admitted_queue(admission);
   bool due = true;
   bool wanted = false;
@@ -113,9 +122,8 @@ void close_tables(PromotionBudget* budget) {
 
 // Marks the queue if a promotion would change the queue. Without shared memory, promotes the queue
 // at once. True in either case.
-bool mark_if_promotable(DatabaseState* database, const JobScan& scan, const Candidate& queue,
-                        LevelCounts* counts) {
-  if (!wants_promotion(scan, queue, counts)) return false;
+bool mark_if_promotable(DatabaseState* database, QueueCheck* check, const Candidate& queue) {
+  if (!wants_promotion(check, queue)) return false;
   forget_queue(queue.name, queue.bucket);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.places_left = kFallenDueAtOnce;
@@ -245,11 +253,10 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   bool is_bounded = !database || max_count > 0 || ends != DT_NOEND;
   if (database && begin_queue_check(database) && catalog()->has_index_lanes)
     mark_all_parents(database);
-  JobScan parked;
-  open_job_scan(&parked, &Catalog::job_parked_idx, 2);
+  QueueCheck check = {freed_places(), {}, {}};
+  open_job_scan(&check.parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
-  LevelCounts counts = {};
   Datum name = CStringGetTextDatum("");
   int bucket = is_bounded ? static_cast<int>(pg_atomic_read_u32(next)) : 0;
   int marked = 0;
@@ -261,21 +268,21 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     // The next call begins with a whole queue bucket, so a call ends between two queue buckets.
     if (is_bounded && bucket != last_bucket && is_over) break;
     last_bucket = bucket;
-    if (!next_queue(&parked.rows, &bucket, &name, false)) {
+    if (!next_queue(&check.parked.rows, &bucket, &name, false)) {
       bucket = 0;
       if (database) end_first_check(database);
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
-    marked += mark_if_promotable(database, parked, {name, bucket}, &counts);
+    marked += mark_if_promotable(database, &check, {name, bucket});
     MemoryContextSwitchTo(old);
     if (checked_count % kQueuesOfOneCheck != 0) continue;
-    counts = {};
+    check.counts = {};
     MemoryContextReset(step);
   }
   pg_atomic_write_u32(next, static_cast<uint32>(bucket));
   MemoryContextDelete(step);
-  close_job_scan(&parked);
+  close_job_scan(&check.parked);
   return marked;
 }
 
