@@ -69,6 +69,17 @@ void announce_unless_blocked(FairRings* rings, FairRing* ring) {
     announce_ring(static_cast<int>(ring - rings->ring));
 }
 
+// Announces the ring if its full level has counted a freed place since the ring was blocked.
+bool unblock_ring(FairRing* ring, int number) {
+  uint32 group = pg_atomic_read_u32(&ring->blocked_group);
+  if (!group) return false;
+  LevelGroup* full = &this_database()->level_groups[group - 1];
+  if (pg_atomic_read_u64(&full->frees) == pg_atomic_read_u64(&ring->blocked_frees)) return false;
+  pg_atomic_write_u32(&ring->blocked_group, 0);
+  announce_ring(number);
+  return true;
+}
+
 }  // namespace
 
 FairRings* rings_here() {
@@ -117,11 +128,12 @@ bool is_ring_announced(int number) {
   return database && (pg_atomic_read_u64(&database->freed_levels) & announcement_of(number));
 }
 
-void clear_ring_announcement(int number) {
+bool clear_ring_announcement(int number) {
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
-  // A queue joins first and announces the ring afterwards.
   FairRing* ring = fair_ring(number);
-  if (ring && has_waits(ring)) announce_ring(number);
+  if (!ring || !has_waits(ring)) return false;  // a queue joins first, and then announces the ring
+  announce_ring(number);
+  return true;
 }
 
 bool join_ring(const Levels& levels, int bucket) {
@@ -226,7 +238,7 @@ bool has_waits(FairRing* ring) {
   return false;
 }
 
-void block_ring(int number, const Level& level) {
+bool block_ring(int number, const Level& level) {
   FairRing* ring = fair_ring(number);
   Assert(is_walking(ring));
   // The ring's bit is cleared before the ring counts as blocked, so a backend that then finds a
@@ -234,6 +246,9 @@ void block_ring(int number, const Level& level) {
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
   pg_atomic_write_u64(&ring->blocked_frees, level.frees);
   pg_atomic_write_u32(&ring->blocked_group, static_cast<uint32>(level_group(level.hash)) + 1);
+  // A commit that counts a place from here on is found by the claim that the commit wakes.
+  pg_memory_barrier();
+  return unblock_ring(ring, number);
 }
 
 bool any_ring_announced() {
@@ -252,15 +267,7 @@ bool waits_in_ring(int bucket) {
 
 void unblock_rings() {
   FairRings* rings = rings_here();
-  for (int i = 0; rings && i < kFairRings; i++) {
-    FairRing* ring = &rings->ring[i];
-    uint32 group = pg_atomic_read_u32(&ring->blocked_group);
-    if (!group) continue;
-    LevelGroup* full = &this_database()->level_groups[group - 1];
-    if (pg_atomic_read_u64(&full->frees) == pg_atomic_read_u64(&ring->blocked_frees)) continue;
-    pg_atomic_write_u32(&ring->blocked_group, 0);
-    announce_ring(i);
-  }
+  for (int i = 0; rings && i < kFairRings; i++) (void)unblock_ring(&rings->ring[i], i);
 }
 
 }  // namespace pulse

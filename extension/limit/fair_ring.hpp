@@ -119,15 +119,17 @@ void keep_in_ring(FairRing* ring, int bucket);
 // The next turn goes to the next queue bucket.
 void leave_bucket(FairRing* ring);
 
-// The ring waits for a place of the full level, until unblock_rings() finds a freed place.
-void block_ring(int number, const Level& level);
+// The ring waits for a place of the full level, until unblock_rings() finds a freed place. True: a
+// place came free since the count of the level, so the ring is announced.
+bool block_ring(int number, const Level& level);
 
 // Sets the ring's bit in freed_levels: the ring may have a job to start.
 void announce_ring(int number);
 bool is_ring_announced(int number);
 bool any_ring_announced();
-// Clears the ring's bit in freed_levels, after a walk without a waiting queue.
-void clear_ring_announcement(int number);
+// Clears the ring's bit in freed_levels, after a walk without a waiting queue. True: a queue has
+// joined meanwhile, so the bit is set again.
+bool clear_ring_announcement(int number);
 
 // Whether a queue of this bucket waits in an announced ring.
 bool waits_in_ring(int bucket);

@@ -92,7 +92,7 @@ bool lock_ring(uint64 key, int* pauses, bool* is_busy) {
 }
 
 // Dissolves or blocks the ring, or clears its announcement. True: queues wait that the walk had no
-// time for.
+// time for, or that came meanwhile.
 bool leave_ring(const RingSource& walk) {
   FairRing* ring = walk.turn.ring;
   if (walk.turn.is_dissolved) {
@@ -100,12 +100,10 @@ bool leave_ring(const RingSource& walk) {
     dissolve_ring(ring);
   } else if (walk.turn.is_blocked) {
     set_dry_timer(walk.turn.full);
-    block_ring(walk.number, walk.turn.full);
-    return false;
+    return block_ring(walk.number, walk.turn.full);
   }
   if (has_waits(ring)) return walk.candidates_left <= 0;
-  clear_ring_announcement(walk.number);
-  return false;
+  return clear_ring_announcement(walk.number);
 }
 
 // Begins a check of open jobs, if the check before began a sweep_interval ago. Returns the next
@@ -166,13 +164,13 @@ bool begin_turns(RingSource* walk, int number, int* pauses, bool* is_busy) {
   if (!is_ring_announced(number)) return false;
   FairRing* ring = fair_ring(number);
   if (!ring) {
-    clear_ring_announcement(number);
+    (void)clear_ring_announcement(number);
     return false;
   }
   uint64 key = ring->lock_key;
   if (!lock_ring(key, pauses, is_busy)) return false;
-  // The ring was idle, and went to another level while this claim paused.
-  if (ring->lock_key != key) {
+  // While this claim paused, the ring went to another level, or another walk blocked the ring.
+  if (ring->lock_key != key || !is_ring_announced(number)) {
     release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
     return false;
   }
