@@ -106,51 +106,32 @@ COMMENT ON FUNCTION pulse_internal.status_candidates(int) IS
   'waiting jobs of which nothing was claimed for longest; NULL: queues without a count of their '
   'own. is_whole: there are no other queues.';
 
--- Where some parked jobs are beyond a bound, the function reads a level's part of each hash bucket:
--- a descent for each bucket, and one for each member.
+-- No index has the parked jobs of a level together.
 CREATE OR REPLACE FUNCTION pulse_internal.parked_members(level text, max_queues int)
   RETURNS SETOF text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  few_jobs CONSTANT int := 10000;
-  buckets CONSTANT int := 8192;
-  prefix CONSTANT text := level || '/';
-  beyond CONSTANT text := level || '0';
+  most_jobs CONSTANT int := 500000;
   jobs bigint;
   names text[];
 BEGIN
-  SELECT count(*), array_agg(DISTINCT p.name) FILTER (WHERE starts_with(p.name, prefix))
+  SELECT count(*), array_agg(DISTINCT p.name) FILTER (WHERE starts_with(p.name, level || '/'))
     INTO jobs, names
     FROM (SELECT j.queue_name AS name FROM pulse.job AS j
-           WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT few_jobs + 1) AS p;
-  IF jobs <= few_jobs THEN
-    RETURN QUERY SELECT u.name FROM unnest(names) AS u (name) LIMIT max_queues;
-    RETURN;
+           WHERE j.index_lane = 'p' LIMIT most_jobs + 1) AS p;
+  RETURN QUERY SELECT u.name FROM unnest(names[1 : max_queues]) AS u (name);
+  IF jobs > most_jobs THEN
+    RETURN NEXT NULL;
   END IF;
-  RETURN QUERY
-  SELECT m.name FROM generate_series(0, buckets - 1) AS b (bucket) CROSS JOIN LATERAL (
-    WITH RECURSIVE walk (name) AS (
-      (SELECT j.queue_name FROM pulse.job AS j
-        WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = b.bucket
-          AND j.queue_name > prefix AND j.queue_name < beyond
-        ORDER BY j.queue_name LIMIT 1)
-      UNION ALL
-      SELECT n.name FROM walk AS w CROSS JOIN LATERAL (
-        SELECT j.queue_name AS name FROM pulse.job AS j
-         WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = b.bucket
-           AND j.queue_name > w.name AND j.queue_name < beyond
-         ORDER BY j.queue_name LIMIT 1) AS n
-    )
-    SELECT w.name FROM walk AS w) AS m
-   LIMIT max_queues;
 END $$;
 COMMENT ON FUNCTION pulse_internal.parked_members(text, int) IS
-  'Returns queues within a level that have parked jobs, at most max_queues.';
+  'Returns queues within a level that have parked jobs, at most max_queues, among 500,000 parked '
+  'jobs; NULL: there are more parked jobs.';
 
 -- The queue itself comes first. Where commits count each member by name, all members are known;
--- elsewhere the function looks for members in the indexes.
+-- elsewhere the function looks for members in the indexes, as far as a bound.
 CREATE OR REPLACE FUNCTION pulse_internal.level_candidates(level text, max_rows int)
   RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
                  is_whole boolean)
@@ -186,12 +167,13 @@ BEGIN
     SELECT f.name, CASE WHEN c.is_whole THEN 0 END, CASE WHEN c.is_whole THEN 0 END,
            CASE WHEN c.is_whole THEN 0 END, NULL
       FROM found AS f CROSS JOIN counted AS c
-     WHERE NOT EXISTS (SELECT FROM known AS k WHERE k.name = f.name)
+     WHERE f.name IS NOT NULL AND NOT EXISTS (SELECT FROM known AS k WHERE k.name = f.name)
   )
   SELECT n.name, row_number() OVER (
            ORDER BY n.name <> level, n.parked = 0, n.claimed_at NULLS FIRST, n.name),
          n.parked, n.ready, n.running,
          c.is_whole OR count(*) OVER () <= max_rows AND (SELECT count(*) FROM open) < most_open
+           AND NOT EXISTS (SELECT FROM found AS f WHERE f.name IS NULL)
     FROM named AS n CROSS JOIN counted AS c;
 END $$;
 COMMENT ON FUNCTION pulse_internal.level_candidates(text, int) IS
@@ -247,7 +229,8 @@ BEGIN
   UNION ALL
   SELECT b.name, j.reason, sum(j.jobs)::bigint, true
     FROM candidate AS c
-   CROSS JOIN LATERAL unnest(pulse_internal.levels_of(c.queue_name)) AS b (name)
+   CROSS JOIN LATERAL unnest(CASE WHEN of_queue IS NULL
+     THEN pulse_internal.levels_of(c.queue_name) ELSE ARRAY[of_queue] END) AS b (name)
    CROSS JOIN LATERAL (VALUES ('beyond', c.waiting), ('ready', c.open), ('running', c.running))
          AS j (reason, jobs)
    WHERE c.place > max_rows AND c.queue_name LIKE '%/%' AND j.jobs > 0
