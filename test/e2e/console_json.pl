@@ -202,9 +202,10 @@ subtest 'a schedule that was due' => sub {
     check_job(prints('schedules')->[0]{last_job_id});
 };
 
-# What needs more than this test makes: 10,000 jobs in a flow, a fault in a schedule, …
+# What needs more than this test makes: 10,000 jobs in a flow, a thousand queues, a fault in a
+# schedule, …
 my %rare = (flows => 'jobs_checked', schedules => 'last_error', operations => 'subject',
-    'job: explanation' => 'until');
+    queues => 'more', tasks => 'more', 'job: explanation' => 'until');
 
 subtest 'the page lists each command, and each field had a value' => sub {
     my %prints_no_document = map { $_ => 1 } qw(top serve token);

@@ -105,6 +105,15 @@ subtest 'more than is counted, and more than is listed' => sub {
     keys_are('Escape', 'End');
     wait_for_screen(qr/^10\d more +\d+ /m, 'the last row tells how many more tasks there are');
     value($node, q{DELETE FROM pulse.job WHERE identifier ~ '^(both|many)'});
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'letters', 'box ' || n, 'parked' FROM generate_series(1, 1100) AS n});
+    keys_are('2', 'End');
+    wait_for_screen(qr/^10\d more +\d+ /m, 'and how many more queues');
+    keys_are('p', 'y', 'Home');
+    wait_for_screen(qr/^box /m, 'queues stand above');
+    is(value($node, q{SELECT count(*) FROM pulse.queue_pause WHERE queue_name ~ 'more'}), 0,
+        'that row is no queue to pause');
+    value($node, q{DELETE FROM pulse.job WHERE queue_name ~ '^box'});
     keys_are('7');
 };
 

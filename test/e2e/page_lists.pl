@@ -227,6 +227,30 @@ JS
     $browser->look_as;
 };
 
+subtest 'a last row tells how many more there are' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'many ' || n, 'box ' || n, 'parked' FROM generate_series(1, 1100) AS n});
+    wait_until($node, 'SELECT pulse_internal.has_depths()', 'commits count');
+    for my $path ('/tasks', '/queues') {
+        my $more = value($node, 'SELECT names, parked FROM pulse.stats(1000, '
+              . ($path eq '/tasks' ? q{'task'} : q{'queue'}) . ') WHERE name IS NULL');
+        my ($names, $parked) = split /[|]/, $more;
+        $browser->go($path);
+        my $last = $browser->js('const rows = document.querySelectorAll("main tbody tr");'
+              . 'return rows[rows.length - 1].innerText.replace(/\s+/g, " ").trim()');
+        like($last, qr/^$names more\b.*\b$parked\b/, "on $path, with their jobs");
+        is($browser->js('const rows = document.querySelectorAll("main tbody tr");'
+                  . 'return rows[rows.length - 1].querySelectorAll("a, summary").length'), 0,
+            'and leads nowhere');
+    }
+    my $rows = rows_of($node, 'queues');
+    is_deeply([ map { $_->{more} } grep { !defined $_->{name} } @$rows ],
+        [ value($node, q{SELECT names || ' more' FROM pulse.stats(1000, 'queue')
+            WHERE name IS NULL}) ], 'as pulse queues does');
+    like(pulse($node, 'queues')->{out}, qr/^ +\d+ more .*\n\z/m, 'in its last line');
+    value($node, q{DELETE FROM pulse.job WHERE identifier ~ '^many '});
+};
+
 subtest 'a server tells itself from others' => sub {
     my $other = start_serve($node, options => [ '--title', 'production', '--colour', 'red' ]);
     $browser->{base} = $other->{url};

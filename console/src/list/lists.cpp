@@ -25,6 +25,12 @@ Columns with_rates(Columns first, const Columns& last) {
 
 }  // namespace
 
+// The text of the row of pulse.stats() that stands for further names: "38 more", or "more" where
+// not all names are counted. NULL in other rows.
+#define PULSE_IS_MORE "s.kind IS NOT NULL AND s.name IS NULL"
+#define PULSE_MORE \
+  " CASE WHEN " PULSE_IS_MORE " THEN coalesce(s.names || ' more', 'more') END AS more,"
+
 const List& overview_list() {
   static const List kList{
       "SELECT at, ready, future, due_next_minute, parked_full, parked_paused, parked_future,"
@@ -72,19 +78,21 @@ const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
       " WHERE w.ended_at IS NULL AND w.status = 'alive')"
-      " SELECT identifier, s.ready, s.future, s.parked, s.running,"
+      " SELECT identifier," PULSE_MORE
+      " s.ready, s.future, s.parked, s.running,"
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
-      " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
+      " identifier IS NOT NULL AND EXISTS ("
+      "SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
       " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
       " t.handler, s.estimated, s.plus, s.plus_of_all"
       " FROM (SELECT name AS identifier, *, " PULSE_PLUSES
-      " FROM pulse.stats(1000, 'task')"
-      " WHERE name IS NOT NULL) AS s"
+      " FROM pulse.stats(1000, 'task')) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
       " USING (identifier) FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
       " AND identifier IS NOT NULL) AS r USING (identifier)"
-      " ORDER BY s.oldest_due_at NULLS LAST, identifier",
+      " ORDER BY " PULSE_IS_MORE ", s.oldest_due_at NULLS LAST, identifier",
       with_rates({{"task", "identifier"},
+                  {"further", "more"},
                   {"ready", "ready", Kind::count},
                   {"future", "future", Kind::count},
                   {"parked", "parked", Kind::count},
@@ -102,20 +110,21 @@ const List& task_list() {
 // Queues with jobs, queues with settings, and queues of jobs that ended in the last minute.
 const List& queue_list() {
   static const List kList{
-      "SELECT name, s.ready AS open, s.parked, s.running,"
+      "SELECT name," PULSE_MORE
+      " s.ready AS open, s.parked, s.running,"
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
       " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per,"
       " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated,"
       " s.plus, s.plus_of_all"
       " FROM (SELECT *, " PULSE_PLUSES
-      " FROM pulse.stats(1000, 'queue')"
-      " WHERE name IS NOT NULL) AS s"
+      " FROM pulse.stats(1000, 'queue')) AS s"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_settings"
       " ORDER BY queue_name LIMIT 1000) AS q USING (name)"
       " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_rates WHERE period = 'minute'"
       " AND queue_name IS NOT NULL) AS r USING (name)"
-      " ORDER BY s.oldest_due_at NULLS LAST, name",
+      " ORDER BY " PULSE_IS_MORE ", s.oldest_due_at NULLS LAST, name",
       with_rates({{"queue", "name"},
+                  {"further", "more"},
                   {"open", "open", Kind::count},
                   {"parked", "parked", Kind::count},
                   {"running", "running", Kind::count},

@@ -71,18 +71,26 @@ Markup check_box(const TableLook& look, const QueryResult::Row& row) {
                                    {"aria-label", "choose " + value}}));
 }
 
+bool is_about_more(const QueryResult::Row& row, const TableLook& look) {
+  return look.more != nullptr && !row.is_null(look.more);
+}
+
 Markup body_row(const Columns& columns, const QueryResult::Row& row, const TableLook& look,
                 const Spelling& spelling, bool with_actions) {
   Markup cells;
   if (look.check != nullptr && with_actions) cells += check_box(look, row);
   for (const Column& column : columns) {
-    const Markup content = linked(column, row, look, spelling);
+    const bool is_more = is_about_more(row, look) && &column == columns.data();
+    const Markup content =
+        is_more ? Markup(row.text(look.more)) : linked(column, row, look, spelling);
     std::string css = stands_right(column.kind) ? "number" : "";
     if (content.empty()) css += " none";
     if (&column == columns.data()) css += " first";
     cells += element("td", {{"class", css}, {"data-title", column.title}}, content);
   }
-  if (!look.actions.empty() && with_actions) cells += row_actions(row, look);
+  if (!look.actions.empty() && with_actions) {
+    cells += is_about_more(row, look) ? element("td", "row-actions") : row_actions(row, look);
+  }
   if (look.behind && with_actions) cells += element("td", "behind", look.behind(row));
   return element("tr", "", cells);
 }

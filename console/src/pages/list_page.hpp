@@ -41,6 +41,9 @@ struct TableLook {
   const char* css = "table";
   // Drawn behind each row, for operators.
   std::function<Markup(const QueryResult::Row& row)> behind = nullptr;
+  // The field that has a value in a row about further names: the text of the row's first column. No
+  // action is offered there.
+  const char* more = nullptr;
 };
 
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,

@@ -52,10 +52,13 @@ void add_who_works(Router& router) {
        {},
        {{{"identifier", "/task", "name", "identifier"}, {"queue", "/queue", "name", "queue"}},
         {},
-        {"estimated", "is_served"},
+        {"more", "estimated", "is_served"},
         "No task has jobs or settings.",
         nullptr,
-        served}});
+        served,
+        "table",
+        nullptr,
+        "more"}});
   add_list_page(router, {"/workers",
                          "Workers",
                          "Workers that live, and those that ended within a day.",

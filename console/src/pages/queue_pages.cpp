@@ -28,6 +28,7 @@ using Tree = std::map<std::string, std::optional<std::size_t>, TreeOrder>;
 Tree tree_of(const QueryResult& rows) {
   Tree tree;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].is_null("name")) continue;  // of further queues
     const std::string& name = rows[i].text("name");
     tree[name] = i;
     for (std::size_t slash = name.find('/'); slash != std::string::npos;
@@ -38,20 +39,29 @@ Tree tree_of(const QueryResult& rows) {
   return tree;
 }
 
-// One row of the list for each node of the tree, with the node's depth.
+// One row of the list for each node of the tree, with the node's depth, and last the row of further
+// queues.
 QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
   std::vector<std::string> fields{"plus", "plus_of_all"};
   for (const Column& column : queue_list().columns) fields.push_back(column.field);
   std::vector<QueryResult::Cell> cells;
+  const auto add_row = [&](std::size_t number) {
+    for (const std::string& field : fields) cells.push_back(rows[number].optional_text(field));
+  };
   for (const auto& [name, number] : tree) {
     cells.emplace_back(std::to_string(std::count(name.begin(), name.end(), '/')));
-    for (const std::string& field : fields) {
-      if (number) {
-        cells.push_back(rows[*number].optional_text(field));
-      } else {
-        cells.push_back(field == "name" ? QueryResult::Cell(name) : std::nullopt);
-      }
+    if (number) {
+      add_row(*number);
+      continue;
     }
+    for (const std::string& field : fields) {
+      cells.push_back(field == "name" ? QueryResult::Cell(name) : std::nullopt);
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].is_null("name")) continue;
+    cells.emplace_back("0");
+    add_row(i);
   }
   fields.insert(fields.begin(), "depth");
   return {std::move(fields), std::move(cells)};
@@ -109,10 +119,13 @@ Markup queue_tree(const Request& request) {
                         {"Resume", "/queues/resume", "queue", "name", is_paused},
                         {"Limits", "/queues/limit", "queue", "name", is_any},
                         {"Unset", "/queues/unset", "queue", "name", has_settings}},
-                       {"estimated", "paused", "total", "rate"},
+                       {"more", "estimated", "paused", "total", "rate"},
                        "No queue has jobs or settings.",
                        nullptr,
-                       cell};
+                       cell,
+                       "table",
+                       nullptr,
+                       "more"};
   return html_table(page_columns(), with_levels(rows, tree_of(rows)), look, spelling_of(request),
                     request.access.is_operator);
 }

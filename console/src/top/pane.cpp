@@ -45,18 +45,19 @@ Pane tasks() {
 
 Pane queues() {
   return {"queues",
-          "SELECT s.name, s.ready || s.plus AS open, s.parked || s.plus_of_all AS parked,"
+          "SELECT coalesce(s.name, s.names || ' more', 'more') AS name, s.name IS NULL AS is_more,"
+          " s.ready || s.plus AS open, s.parked || s.plus_of_all AS parked,"
           " s.running || s.plus_of_all AS running,"
           " extract(epoch FROM s.oldest_due_age) AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " q.concurrency, q.total, s.paused"
           " FROM (SELECT *, " PULSE_PLUSES
-          " FROM pulse.stats(1000, 'queue') WHERE name IS NOT NULL) AS s"
+          " FROM pulse.stats(1000, 'queue')) AS s"
           " LEFT JOIN (SELECT * FROM pulse.queue_rates WHERE period = 'minute') AS r"
           " ON r.queue_name = s.name"
           " LEFT JOIN pulse.queue_settings AS q ON q.queue_name = s.name"
-          " ORDER BY s.oldest_due_at NULLS LAST, s.name",
+          " ORDER BY s.name IS NULL, s.oldest_due_at NULLS LAST, s.name",
           {{"queue", "name"},
            {"open", "open", Kind::count},
            {"parked", "parked", Kind::count},
@@ -72,7 +73,8 @@ Pane queues() {
           "queue",
           nullptr,
           {{'p', "pause", "SELECT FROM pulse.pause_queue($1)"},
-           {'u', "resume", "SELECT FROM pulse.resume_queue($1)"}}};
+           {'u', "resume", "SELECT FROM pulse.resume_queue($1)"}},
+          "is_more"};
 }
 
 Pane workers() {

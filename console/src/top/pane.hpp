@@ -22,6 +22,8 @@ struct Pane {
   const char* noun;       // "queue": the kind of a row
   const char* job_field;  // the job that Enter opens; nullptr: none
   std::vector<Action> actions;
+  // True in a row about further rows, of which no action is offered; nullptr: there is none.
+  const char* more_field = nullptr;
 };
 
 const std::vector<Pane>& panes();

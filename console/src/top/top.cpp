@@ -256,6 +256,7 @@ void Top::ask(const Action& action) {
     const std::vector<std::size_t> visible = visible_rows(pane(), rows_, choice());
     if (visible.empty()) return;
     const auto row = rows_[visible[selected_place(pane(), rows_, visible, choice())]];
+    if (pane().more_field != nullptr && row.optional_text(pane().more_field) == "t") return;
     asked_about_ = row.optional_text(pane().id_field).value_or("");
     choice().selected = asked_about_;
   }
