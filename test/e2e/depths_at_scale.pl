@@ -1,6 +1,7 @@
 # Beside many jobs every view tells what a count of one snapshot tells: at rest exactly, under load
 # up to the commits between the snapshot and the count. Views of one transaction never contradict
-# each other, and every task and queue that waits is listed or counted among further ones.
+# each other, and every task and queue that waits is listed or counted among further ones. What
+# programs show, outside of any snapshot, lies between a count before and a count after.
 # PULSE_JOBS says how many jobs (20,000), PULSE_SECONDS how long the load lasts (5).
 use strict;
 use warnings FATAL => 'all';
@@ -8,9 +9,12 @@ use warnings FATAL => 'all';
 use Test::More;
 use Time::HiRes qw(time);
 
+use PostgreSQL::Test::Utils;
 use Pulse::Depths;
+use Pulse::Lines;
 use Pulse::Server;
 use Pulse::Session;
+use Pulse::Shown;
 
 my $jobs = $ENV{PULSE_JOBS} // 20_000;
 my $seconds = $ENV{PULSE_SECONDS} // 5;
@@ -49,6 +53,7 @@ $depths->become_exact;
 my $figures = q{
     WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
     s AS MATERIALIZED (SELECT * FROM pulse.stats(10000)),
+    q AS MATERIALIZED (SELECT * FROM pulse.queue_status),
     j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state FROM pulse.job),
     sums AS (SELECT kind, sum(waiting) AS waiting, sum(running) AS running, sum(parked) AS parked,
                     count(*) FILTER (WHERE name IS NOT NULL) AS listed,
@@ -67,6 +72,16 @@ my $figures = q{
     UNION ALL SELECT 'tasks', (SELECT listed + further FROM sums WHERE kind = 'task'),
                      (SELECT count(DISTINCT identifier) FROM j)
     UNION ALL SELECT 'queues', (SELECT listed + further FROM sums WHERE kind = 'queue'),
+                     (SELECT count(DISTINCT queue_name) FROM j)
+    UNION ALL SELECT 'waiting of the status',
+                     (SELECT sum(waiting) FROM q WHERE queue_name IS NOT NULL),
+                     (SELECT count(*) FROM j WHERE state = 'parked'
+                         AND queue_name IN (SELECT queue_name FROM q))
+    UNION ALL SELECT 'running of the status',
+                     (SELECT sum(running) FROM q WHERE queue_name IS NOT NULL),
+                     (SELECT count(*) FROM j WHERE state = 'running'
+                         AND queue_name IN (SELECT queue_name FROM q))
+    UNION ALL SELECT 'queues of the status', (SELECT sum(names) FROM q),
                      (SELECT count(DISTINCT queue_name) FROM j)
     UNION ALL SELECT 'wrong names', (
       SELECT count(*) FROM s JOIN (
@@ -114,7 +129,62 @@ sub poll {
         took => time - $began };
 }
 
+# Of the jobs at a moment; queued: of those in queues.
+my $counts = q{SELECT count(*) FILTER (WHERE state = 'ready' AND run_at <= now()),
+    count(*) FILTER (WHERE state = 'ready' AND run_at > now()),
+    count(*) FILTER (WHERE state = 'parked'), count(*) FILTER (WHERE state = 'running'),
+    count(*) FILTER (WHERE state = 'ready' AND queue_name IS NOT NULL),
+    count(*) FILTER (WHERE state = 'parked' AND queue_name IS NOT NULL),
+    count(*) FILTER (WHERE state = 'running' AND queue_name IS NOT NULL) FROM pulse.job};
+
+sub count_jobs {
+    my ($session) = @_;
+    my %count = (at => time);
+    @count{ 'ready', 'future', 'parked', 'running', 'queued ready', 'queued parked',
+        'queued running' } = split /[|]/, $session->query($counts);
+    return \%count;
+}
+
+# The largest distance of a figure that a program shows from the counts around it, and which.
+# `pulse top` looks each five seconds at least.
+my @counted;
+
+sub poll_shown {
+    my ($session, $programs) = @_;
+    push @counted, count_jobs($session);
+    my $began = $counted[-1]{at};
+    my $figures = $programs->figures;
+    push @counted, count_jobs($session);
+    my ($largest, $what) = (0, 'nothing');
+    for my $from (sort keys %$figures) {
+        my $since = $began - ($from eq 'top' ? 6 : 0);
+        my @around = grep { $_->{at} >= $since } @counted;
+        for my $of (sort keys %{ $figures->{$from} }) {
+            my $shown = $figures->{$from}{$of} // next;
+            my ($least, $most) = (sort { $a <=> $b } map { $_->{$of} } @around)[ 0, -1 ];
+            my $error = $shown < $least ? $least - $shown : $shown > $most ? $shown - $most : 0;
+            ($largest, $what) = ($error, "$of of $from") if $error > $largest;
+        }
+    }
+    return { error => $largest, what => $what };
+}
+
+# The counts of each name as a page calls them.
+sub counts_by_name {
+    my ($session, $column, @titles) = @_;
+    my %counts;
+    for (split /\n/, $session->query(qq{SELECT $column, count(*) FILTER (WHERE state = 'parked'),
+        count(*) FILTER (WHERE state = 'running'),
+        count(*) FILTER (WHERE state = 'ready' AND ('$column' = 'queue_name' OR run_at <= now()))
+        FROM pulse.job WHERE $column IS NOT NULL GROUP BY 1})) {
+        my ($name, @numbers) = split /[|]/;
+        @{ $counts{$name} }{@titles} = @numbers;
+    }
+    return \%counts;
+}
+
 my $session = Pulse::Session->new($node);
+my $programs = Pulse::Shown->new($node);
 
 subtest 'at rest' => sub {
     my $seen = poll($session);
@@ -124,25 +194,45 @@ subtest 'at rest' => sub {
     is($depths->differences, '', 'no name is missing');
     is(value($node, q{SELECT count(*) FROM pulse.stats WHERE kind = 'queue' AND name IS NOT NULL
         AND waiting = 0}), 0, 'and the first thousand queues all wait');
+    my $shown = poll_shown($session, $programs);
+    is($shown->{error}, 0, "programs show the same ($shown->{what})");
+    is(join(' ', $programs->wrong_names('/tasks',
+        counts_by_name($session, 'identifier', qw(parked running ready)))), '',
+        'as does each task of the page');
+    is(join(' ', $programs->wrong_names('/queues',
+        counts_by_name($session, 'queue_name', qw(parked running open)))), '', 'and each queue');
 };
 
 subtest 'under load' => sub {
     my @load = $depths->start_work($seconds);
     my %largest = (error => 0, contradictions => 0, took => 0);
-    my $polls = 0;
+    my ($polls, $off, $which) = (0, 0, 'nothing');
     for (my $end = time + $seconds; time < $end; $polls++) {
         my $seen = poll($session);
         for (keys %largest) { $largest{$_} = $seen->{$_} if $seen->{$_} > $largest{$_} }
+        my $shown = poll_shown($session, $programs);
+        ($off, $which) = @{$shown}{qw(error what)} if $shown->{error} > $off;
     }
     is(join('', map { $_->answer; $_->said =~ /ERROR.*/g } @load), '', 'the load works');
     my $ended = value($node,
         q{SELECT count(*) FROM pulse.finished_job WHERE identifier ~ '^t[0-6]$'});
     cmp_ok($ended, '>', 10 * $seconds, 'and ends jobs');
     diag(sprintf '%d jobs, %d of the load ended beside %d polls of at most %.1f s: the largest '
-          . 'error is %d jobs', $jobs, $ended, $polls, @largest{qw(took error)});
+          . 'error is %d jobs, of programs %d (%s)', $jobs, $ended, $polls,
+        @largest{qw(took error)}, $off, $which);
     is($largest{contradictions}, 0, 'no figure contradicts another');
     my $seen = poll($session);
     is("$seen->{error} $seen->{wrong}", '0 0', 'and afterwards all are right again');
+    my $shown;
+    for (my $end = time + $PostgreSQL::Test::Utils::timeout_default; time < $end;) {
+        @counted = ();
+        $shown = poll_shown($session, $programs);
+        last if $shown->{error} == 0;
+        Pulse::Lines::pause();
+    }
+    is($shown->{error}, 0, "also in programs ($shown->{what})");
 };
+
+$programs->stop;
 
 done_testing();
