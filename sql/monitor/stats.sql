@@ -71,7 +71,11 @@ BEGIN
     SELECT u.name FROM unnest(pulse_internal.paused_queues(
              ARRAY(SELECT l.name FROM listed AS l WHERE l.kind = 'queue'))) AS u (name)
   ), told AS (
-    SELECT l.kind, l.name, CASE WHEN d.name IS NULL THEN l.ready ELSE d.due END AS ready,
+    SELECT l.kind, l.name,
+           CASE WHEN d.name IS NOT NULL THEN d.due
+             -- Not looked at: which of the jobs are due is not known.
+             WHEN l.kind = 'task' AND l.latest_run_at > moment THEN 0
+             ELSE l.ready END AS ready,
            CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END AS future, l.parked, l.running,
            coalesce(d.oldest, o.oldest) AS oldest,
            NOT l.is_exact OR coalesce(

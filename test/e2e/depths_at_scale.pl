@@ -54,7 +54,8 @@ my $figures = q{
     WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
     s AS MATERIALIZED (SELECT * FROM pulse.stats(10000)),
     q AS MATERIALIZED (SELECT * FROM pulse.queue_status),
-    j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state FROM pulse.job),
+    j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state, index_lane
+                         FROM pulse.job),
     sums AS (SELECT kind, sum(waiting) AS waiting, sum(running) AS running, sum(parked) AS parked,
                     count(*) FILTER (WHERE name IS NOT NULL) AS listed,
                     coalesce(sum(names) FILTER (WHERE name IS NULL), 0) AS further
@@ -75,7 +76,7 @@ my $figures = q{
                      (SELECT count(DISTINCT queue_name) FROM j)
     UNION ALL SELECT 'waiting of the status',
                      (SELECT sum(waiting) FROM q WHERE queue_name IS NOT NULL),
-                     (SELECT count(*) FROM j WHERE state = 'parked'
+                     (SELECT count(*) FROM j WHERE index_lane = 'p'
                          AND queue_name IN (SELECT queue_name FROM q))
     UNION ALL SELECT 'running of the status',
                      (SELECT sum(running) FROM q WHERE queue_name IS NOT NULL),
