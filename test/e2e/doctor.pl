@@ -5,7 +5,6 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
-use Pulse::Console;
 use Pulse::Server;
 use Pulse::Session;
 
@@ -46,26 +45,6 @@ $session->query("SELECT count(*) FROM pulse.claim($worker, 50)");
 $session->query('SELECT pulse.fail(c.id, c.token, $$no$$, retry => false)'
       . " FROM pulse.claim($worker, 10) AS c");
 is(findings(), '', 'and so is one that works');
-
-# How `pulse doctor` ends, and what it found, by severity.
-sub ends {
-    my $said = pulse($node, 'doctor');
-    return join ' ', $said->{status}, $said->{out} =~ /^(error|warning|notice)\b/mg;
-}
-
-subtest 'the console ends with what it found' => sub {
-    is(ends(), '0', 'with 0 where nothing is wrong');
-    $session->query(q{SELECT pulse.schedule('nightly', 'work', cron => '0 3 * * *')});
-    $session->query(q{SELECT pulse.pause_schedule('nightly')});
-    is(ends(), '0 notice', 'and where there are only notices');
-    $session->query(q{SELECT pg_create_physical_replication_slot('left_over', true)});
-    $session->query(q{SELECT pg_logical_emit_message(false, 'x', 'y'), pg_switch_wal()})
-      for 1 .. 14;
-    is(ends(), '1 warning notice', 'with 1 where there is a warning');
-    $session->query(q{SELECT pg_drop_replication_slot('left_over')});
-    $session->query(q{SELECT pulse.unschedule('nightly')});
-    is(ends(), '0', 'and with 0 again once it is mended');
-};
 
 subtest 'a transaction that stays open' => sub {
     my $reader = Pulse::Session->new($node);
