@@ -179,6 +179,14 @@ subtest 'on a phone a job has two lines' => sub {
         cmp_ok($browser->js('return Math.max(...[...document.querySelectorAll("tbody tr")]'
                   . '.map((row) => row.offsetHeight))'), '<=', 68, "the tallest of $path");
     }
+    $browser->go('/running');
+    ok($browser->js('const [task, worker] = ["task", "worker"].map((title) => document'
+              . '.querySelector(`tbody td[data-title=${title}]`).getBoundingClientRect());'
+              . 'return worker.top >= task.bottom'), 'the worker has room in the second one');
+    $browser->go('/tasks');
+    ok($browser->js('const [ready, parked] = ["ready", "parked"].map((title) => document'
+              . '.querySelector(`tbody td[data-title=${title}]`).getBoundingClientRect());'
+              . 'return ready.top === parked.top'), 'three figures of a task stand side by side');
     $browser->look_as;
 };
 

@@ -56,7 +56,7 @@ void add_who_works(Router& router) {
         "No task has jobs or settings.",
         nullptr,
         served,
-        "table",
+        "table depths",
         nullptr,
         "more"}});
   add_list_page(router, {"/workers",

@@ -123,7 +123,7 @@ Markup queue_tree(const Request& request) {
                        "No queue has jobs or settings.",
                        nullptr,
                        cell,
-                       "table",
+                       "table depths",
                        nullptr,
                        "more"};
   return html_table(page_columns(), with_levels(rows, tree_of(rows)), look, spelling_of(request),
