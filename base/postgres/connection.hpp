@@ -1,12 +1,11 @@
 // Connection: one session with the database, without waiting: every answer comes by callback from
 // the loop.
 //
-// The interface exists for the tests' scripted double; connection.cpp has the real connection. Only
-// connection.cpp, pipeline.cpp and connection_options.cpp use libpq. Connecting happens on a
-// separate thread, because libpq resolves names, reads password files and may talk to other
-// services while connecting. All functions and callbacks belong to the loop's thread. There are no
-// deadlines here: a session sets a deadline and closes the connection when the deadline passes (see
-// session.hpp).
+// The interface exists for the tests' scripted double; connection.cpp has the real connection.
+// Connecting happens on a separate thread, because libpq resolves names, reads password files and
+// may talk to other services while connecting. All functions and callbacks belong to the loop's
+// thread. There are no deadlines here: a session sets a deadline and closes the connection when the
+// deadline passes (see session.hpp).
 #pragma once
 
 #include <functional>

@@ -1,17 +1,11 @@
 #include "base/postgres/pipeline.hpp"
 
-#include <memory>
 #include <utility>
 
 #include "base/postgres/sqlstate.hpp"
 
 namespace pulse {
 namespace {
-
-struct ResultDeleter {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
-};
-using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
 // A pooler that shows the pid of a backend changed the backend: this session's prepared statements
 // are gone, or another client's stand under the same names.
@@ -48,12 +42,6 @@ void add_row(QueryResult& rows, const PGresult* result, int row, bool is_whole) 
   if (!is_whole) rows.mark_last_cut(bytes_of(result, row));
 }
 
-SqlError error_of(const PGresult* result) {
-  return {field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
-          field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT),
-          field_of(result, PG_DIAG_CONTEXT)};
-}
-
 }  // namespace
 
 std::string field_of(const PGresult* result, int field) {
@@ -68,6 +56,20 @@ bool ends_the_session(const PGresult* result) {
   if (PQresultStatus(result) != PGRES_FATAL_ERROR) return false;
   const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity == "FATAL" || severity == "PANIC" || field_of(result, PG_DIAG_SQLSTATE).empty();
+}
+
+SqlError error_of(const PGresult* result) {
+  return {field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
+          field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT),
+          field_of(result, PG_DIAG_CONTEXT)};
+}
+
+QueryResult rows_of(const PGresult* result) {
+  QueryResult rows(columns_of(result), {});
+  const int height = PQntuples(result);
+  rows.reserve(static_cast<std::size_t>(height));
+  for (int row = 0; row < height; ++row) add_row(rows, result, row, /*is_whole=*/true);
+  return rows;
 }
 
 void Pipeline::start_session() { *this = Pipeline(); }

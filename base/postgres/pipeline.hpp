@@ -11,6 +11,7 @@
 
 #include <libpq-fe.h>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,12 +20,21 @@
 
 namespace pulse {
 
+struct ResultDeleter {
+  void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
+
 // A text field of an error or a notice.
 std::string field_of(const PGresult* result, int field);
 
 // The server ended the session with this result, or libpq could not read the server: libpq's own
 // errors, as a lack of memory, have no SQLSTATE, and the statement may have happened.
 bool ends_the_session(const PGresult* result);
+
+SqlError error_of(const PGresult* result);
+// All rows, whatever their size.
+QueryResult rows_of(const PGresult* result);
 
 class Pipeline {
  public:

@@ -5,8 +5,6 @@
 // because the server may have executed the statement that was under way.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/postgres/connection.hpp"
+#include "base/postgres/blocking_connection.hpp"
 #include "base/postgres/connection_options.hpp"
 #include "base/postgres/query_result.hpp"
 #include "base/postgres/statement.hpp"
@@ -61,7 +59,7 @@ class Database {
   std::chrono::microseconds worked() const { return worked_; }
 
   // The process id that the server reported when the session was opened; a pooler makes one up.
-  int backend_pid() const { return PQbackendPID(connection_.get()); }
+  int backend_pid() const { return connection_->backend_pid(); }
 
   // Of the database and the role; empty until the first session is open.
   const std::string& name() const { return name_; }
@@ -70,16 +68,12 @@ class Database {
   std::function<void(const SqlError& notice)> on_notice;
 
  private:
-  struct Closing {
-    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
-  };
-
   void set_up();
   void note_answer_after(std::chrono::microseconds taken);
-  [[noreturn]] void lose(const std::string& fallback);
+  [[noreturn]] void lose(const ConnectionLost& lost);
 
   ConnectOptions options_;
-  std::unique_ptr<PGconn, Closing> connection_;
+  std::unique_ptr<BlockingConnection> connection_;
   std::string name_;
   std::string role_;
   std::chrono::microseconds worked_{0};

@@ -6,22 +6,21 @@ namespace pulse::console {
 namespace {
 
 // Read by the signal's handler; set only where cancel_on_interrupt() was called.
-PGcancel* volatile under_way = nullptr;
+const CancelRequest* volatile under_way = nullptr;
 volatile std::sig_atomic_t is_wanted = 0;
 volatile std::sig_atomic_t is_cancelled = 0;
 
-// PQcancel() is made for handlers of signals, and may wait for the server for any time. Without a
+// A signal handler may send a request, and may wait for the server for any time. Without a
 // statement the program ends, as the program does at a second interrupt: by then the signal has its
 // default again.
 void handle_interrupt(int number) {
-  PGcancel* const cancel = under_way;
-  if (cancel == nullptr) {
+  const CancelRequest* const request = under_way;
+  if (request == nullptr) {
     std::raise(number);
     return;
   }
   is_cancelled = 1;
-  char problem[256];
-  PQcancel(cancel, problem, sizeof problem);
+  request->send();
 }
 
 }  // namespace
@@ -41,15 +40,13 @@ void leave_interrupts() {
   std::signal(SIGINT, SIG_DFL);
 }
 
-InterruptCancels::InterruptCancels(PGconn* connection) {
-  if (is_wanted != 0) under_way = PQgetCancel(connection);
+InterruptCancels::InterruptCancels(const BlockingConnection& connection)
+    : request_(is_wanted != 0 ? connection.cancel_request() : nullptr) {
+  if (request_) under_way = request_.get();
 }
 
 InterruptCancels::~InterruptCancels() {
-  if (is_wanted == 0) return;
-  PGcancel* const ended = under_way;
-  under_way = nullptr;
-  PQfreeCancel(ended);
+  if (request_) under_way = nullptr;
 }
 
 }  // namespace pulse::console

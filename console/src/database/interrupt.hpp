@@ -2,7 +2,9 @@
 // at once.
 #pragma once
 
-#include <libpq-fe.h>
+#include <memory>
+
+#include "base/postgres/blocking_connection.hpp"
 
 namespace pulse::console {
 
@@ -17,10 +19,13 @@ bool was_interrupted();
 // During its life, Ctrl-C cancels the statement that this connection runs.
 class InterruptCancels {
  public:
-  explicit InterruptCancels(PGconn* connection);
+  explicit InterruptCancels(const BlockingConnection& connection);
   ~InterruptCancels();
   InterruptCancels(const InterruptCancels&) = delete;
   InterruptCancels& operator=(const InterruptCancels&) = delete;
+
+ private:
+  const std::unique_ptr<CancelRequest> request_;  // nullptr: Ctrl-C is not this program's to handle
 };
 
 }  // namespace pulse::console

@@ -125,4 +125,17 @@ sub check_sql_parts {
     return;
 }
 
+# One folder knows the client library; all others know the folder's connections.
+sub check_libpq {
+    my $client = qr{<libpq-fe\.h> | "base/postgres/pipeline\.hpp"
+        | \bPG(?:conn|result|cancel|notify)\b | \bPQ[a-z]\w+(?=\() }x;
+    each_line_of_code(
+        sub {
+            found($_[0], "'$&' is libpq's: base/postgres is the only code that includes libpq-fe.h")
+              if $_ =~ $client;
+        },
+        grep { m{^(?:base|worker|console)/} && !m{^base/postgres/} } cpp_files());
+    return;
+}
+
 1;
