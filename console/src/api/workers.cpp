@@ -9,7 +9,7 @@
 namespace pulse::console {
 namespace {
 
-using Steady = std::chrono::steady_clock;
+using WaitClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMaxWait(30);
 // pulse serve notices after this time at the latest that a client has gone, and then claims no job
@@ -108,13 +108,13 @@ Response claim(const Request& request) {
                                         {"tasks", Is::texts},
                                         {"forbidden_flags", Is::texts},
                                         {"wait_seconds", Is::number}});
-  const auto end = Steady::now() + wait_of(body);
+  const auto end = WaitClock::now() + wait_of(body);
   const Params params{body.parameter("worker_id"), body.parameter("max_jobs"),
                       body.parameter("tasks"), body.parameter("forbidden_flags")};
   const SweepNotice notice(request.database());
   for (;;) {
     const QueryResult claimed = request.database().query(kClaim, params);
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - WaitClock::now());
     if (claimed[0].integer("jobs") > 0 || left.count() <= 0 || !request.may_wait) {
       notice.sweep_before_answer();
       Response response = document_in(claimed);

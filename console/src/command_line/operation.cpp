@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kStep = PULSE_OPERATION "pulse.run_operation($1::bigint, 1000)";
 constexpr const char* kStop = PULSE_OPERATION "pulse.stop_operation($1::bigint)";
 
-const Columns kColumns{
+const Columns kOperationColumns{
     {"operation", "id", Kind::id},          {"action", "action"},
     {"state", "state", Kind::state},        {"changed", "changed", Kind::count},
     {"left alone", "skipped", Kind::count}, {"undoes", "undoes", Kind::id},
@@ -59,14 +59,14 @@ ExitStatus run_operation(Console& console, const std::string& id) {
     if (is_first && is_running) tell_how_to_go_on(id);
     show_progress(step[0]);
     if (is_running) continue;
-    console.print_done(summary(step[0]), json_of(kColumns, step[0]));
+    console.print_done(summary(step[0]), json_of(kOperationColumns, step[0]));
     return ExitStatus::done;
   }
 }
 
 ExitStatus stop_operation(Console& console, const std::string& id) {
   const QueryResult stopped = console.database.query(kStop, {id});
-  console.print_done(summary(stopped[0]), json_of(kColumns, stopped[0]));
+  console.print_done(summary(stopped[0]), json_of(kOperationColumns, stopped[0]));
   return ExitStatus::done;
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kAdd =
     " coalesce($5::timestamptz, now() + $6::interval), $7::int, $8, $9::int, $10::text[],"
     " coalesce($11, 'replace'), coalesce($12, 'completed'), $13::timestamptz)";
 
-const Columns kColumns{{"job", "id", Kind::id}, {"state", "state", Kind::state}};
+const Columns kAddedColumns{{"job", "id", Kind::id}, {"state", "state", Kind::state}};
 
 using Text = std::optional<std::string>;
 
@@ -68,7 +68,7 @@ ExitStatus add(Console& console, NewJob job) {
              job.max_attempts, job.key, job.priority, array_or_null(job.flags), job.key_mode,
              job.starts_when, job.start_by, job.traceparent});
   console.print_done("job " + rows[0].text("id") + " added: " + rows[0].text("state"),
-                     json_of(kColumns, rows[0]));
+                     json_of(kAddedColumns, rows[0]));
   return ExitStatus::done;
 }
 

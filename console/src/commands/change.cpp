@@ -14,7 +14,7 @@
 namespace pulse::console {
 namespace {
 
-struct Wanted {
+struct WantedChange {
   JobChange change;
   nlohmann::json arguments = nlohmann::json::object();
 };
@@ -29,7 +29,7 @@ void show_sample(Console& console, const ChangePreview& preview) {
     std::fputs("…\n", stderr);
 }
 
-ExitStatus change_jobs(Console& console, const Wanted& wanted) {
+ExitStatus change_jobs(Console& console, const WantedChange& wanted) {
   const JobChange& change = wanted.change;
   if (!change.says_which()) {
     std::fputs("pulse: which jobs? Name ids, or a filter such as --task; --all means every one\n",
@@ -49,15 +49,15 @@ ExitStatus change_jobs(Console& console, const Wanted& wanted) {
                        start_change(console.database, change, wanted.arguments.dump(), actor()));
 }
 
-void add_argument(CLI::App& command, const std::shared_ptr<Wanted>& wanted, const char* option,
-                  const char* key, const char* description) {
+void add_argument(CLI::App& command, const std::shared_ptr<WantedChange>& wanted,
+                  const char* option, const char* key, const char* description) {
   command.add_option_function<std::string>(
       option, [wanted, key](const std::string& text) { wanted->arguments[key] = text; },
       description);
 }
 
 CLI::App& add_change(CommandLine& line, const char* action, const char* description,
-                     const std::shared_ptr<Wanted>& wanted) {
+                     const std::shared_ptr<WantedChange>& wanted) {
   wanted->change.action = action;
   CLI::App& command = line.add(
       action, description, [wanted](Console& console) { return change_jobs(console, *wanted); });
@@ -71,15 +71,15 @@ CLI::App& add_change(CommandLine& line, const char* action, const char* descript
 
 void add_changes(CommandLine& line) {
   add_change(line, "retry", "Run jobs again that ended without completing",
-             std::make_shared<Wanted>());
-  auto cancelled = std::make_shared<Wanted>();
+             std::make_shared<WantedChange>());
+  auto cancelled = std::make_shared<WantedChange>();
   CLI::App& cancel =
       add_change(line, "cancel", "Cancel jobs; running ones are asked to end", cancelled);
   add_argument(cancel, cancelled, "--reason", "reason", "Kept with the jobs");
-  auto failed = std::make_shared<Wanted>();
+  auto failed = std::make_shared<WantedChange>();
   CLI::App& fail = add_change(line, "fail", "End waiting jobs as failed", failed);
   add_argument(fail, failed, "--message", "error", "The error that is kept with the jobs");
-  auto moved = std::make_shared<Wanted>();
+  auto moved = std::make_shared<WantedChange>();
   CLI::App& reschedule = add_change(line, "reschedule", "Change when waiting jobs run", moved);
   add_argument(reschedule, moved, "--at", "run_at", "When they are due, as 2026-12-24 18:00+01");
   add_argument(reschedule, moved, "--priority", "priority", "A lower number is claimed first");

@@ -46,7 +46,7 @@ const Columns kEndedColumns{
 constexpr auto kInterval = 1s;
 
 // The ids that were shown last, so that no end is shown twice.
-class Shown {
+class ShownEnds {
  public:
   bool is_new(const std::string& id) {
     constexpr std::size_t kMax = 10'000;
@@ -136,7 +136,7 @@ class Outage {
 };
 
 // Until the output is lost; throws Unreachable.
-void follow(Console& console, Outage& outage, Shown& shown_ids, const std::string& since) {
+void follow(Console& console, Outage& outage, ShownEnds& shown_ids, const std::string& since) {
   const bool is_json = console.options.is_json;
   const Look& look = console.output.look();
   console.database.query("LISTEN pulse_events");
@@ -173,7 +173,7 @@ ExitStatus tail(Console& console) {
     return ExitStatus::output_lost;
   }
   Outage outage;
-  Shown shown_ids;
+  ShownEnds shown_ids;
   const std::string since = console.database.query(kNow)[0].text("now");
   for (;;) {
     try {

@@ -14,7 +14,7 @@ namespace {
 
 // Behind a pooler the process is another process, and the statement sets nothing: another client
 // would inherit the settings.
-constexpr const char* kSetUp =
+constexpr const char* kSetSettings =
     "SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))"
     " FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.text[]),"
     " pg_catalog.unnest($3::pg_catalog.text[])) AS s(name, value)"
@@ -56,7 +56,7 @@ void Database::set_up() {
   role_ = connection_->role();
   quickest_ = std::chrono::microseconds::max();
   query("SET datestyle = 'ISO, YMD'");
-  query(kSetUp, settings_params(backend_pid()));
+  query(kSetSettings, settings_params(backend_pid()));
 }
 
 void Database::note_answer_after(std::chrono::microseconds taken) {

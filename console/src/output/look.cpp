@@ -22,7 +22,7 @@ const char* sequence_of(Tint tint) {
   return "";
 }
 
-constexpr std::array<std::pair<std::string_view, Tint>, 25> kStates{{
+constexpr std::array<std::pair<std::string_view, Tint>, 25> kTintOfState{{
     {"running", Tint::busy},      {"completed", Tint::good},      {"alive", Tint::good},
     {"failed", Tint::bad},        {"quarantined", Tint::bad},     {"lost", Tint::bad},
     {"cancelled", Tint::warning}, {"expired", Tint::warning},     {"paused", Tint::warning},
@@ -60,7 +60,7 @@ std::string Look::tinted(std::string_view text, Tint tint) const {
 }
 
 Tint tint_of_state(std::string_view state) {
-  for (const auto& [name, tint] : kStates) {
+  for (const auto& [name, tint] : kTintOfState) {
     if (name == state) return tint;
   }
   return Tint::none;

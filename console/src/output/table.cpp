@@ -8,24 +8,24 @@ namespace pulse::console {
 namespace {
 
 // A column of the table with all texts of the column.
-struct Shown {
+struct ShownColumn {
   const Column* column;
   std::vector<std::string> texts;
   std::size_t width;
 };
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kMinWidth = 6;  // of a column whose texts are cut
+constexpr std::size_t kMinColumnWidth = 6;  // of a column whose texts are cut
 
 bool is_right_aligned(Kind kind) {
   return kind == Kind::id || kind == Kind::count || kind == Kind::number || kind == Kind::seconds;
 }
 
-std::vector<Shown> shown_columns(const Columns& columns, const QueryResult& rows) {
-  std::vector<Shown> result;
+std::vector<ShownColumn> shown_columns(const Columns& columns, const QueryResult& rows) {
+  std::vector<ShownColumn> result;
   for (const Column& column : columns) {
     if (column.title.empty()) continue;
-    Shown shown_column{&column, {}, width(column.title)};
+    ShownColumn shown_column{&column, {}, width(column.title)};
     bool has_value = false;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       shown_column.texts.push_back(
@@ -39,14 +39,14 @@ std::vector<Shown> shown_columns(const Columns& columns, const QueryResult& rows
 }
 
 // Takes columns of room from the widest texts, until the line fits or nothing more can be taken.
-void narrow(std::vector<Shown>& columns, std::size_t limit) {
+void narrow(std::vector<ShownColumn>& columns, std::size_t limit) {
   std::size_t total = 0;
-  for (const Shown& column : columns) total += column.width + kGap;
+  for (const ShownColumn& column : columns) total += column.width + kGap;
   while (limit > 0 && total > limit + kGap) {
-    Shown* widest = nullptr;
-    for (Shown& column : columns) {
+    ShownColumn* widest = nullptr;
+    for (ShownColumn& column : columns) {
       if (is_right_aligned(column.column->kind) || column.column->kind == Kind::time) continue;
-      if (column.width > kMinWidth && (widest == nullptr || column.width > widest->width)) {
+      if (column.width > kMinColumnWidth && (widest == nullptr || column.width > widest->width)) {
         widest = &column;
       }
     }
@@ -61,7 +61,7 @@ std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
-std::string aligned(const Shown& column, std::string text) {
+std::string aligned(const ShownColumn& column, std::string text) {
   text = fit(text, column.width);
   return is_right_aligned(column.column->kind) ? pad_before(text, column.width)
                                                : pad(std::move(text), column.width);
@@ -74,15 +74,16 @@ Tint tint_of(const Column& column, const std::string& text) {
 }  // namespace
 
 std::string table(const Columns& columns, const QueryResult& rows, const Look& look) {
-  std::vector<Shown> shown_here = shown_columns(columns, rows);
+  std::vector<ShownColumn> shown_here = shown_columns(columns, rows);
   narrow(shown_here, look.columns);
   const std::string gap(kGap, ' ');
   std::string titles;
-  for (const Shown& column : shown_here) titles += aligned(column, column.column->title) + gap;
+  for (const ShownColumn& column : shown_here)
+    titles += aligned(column, column.column->title) + gap;
   std::string text = look.tinted(without_trailing_spaces(titles), Tint::strong) + '\n';
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::string line;
-    for (const Shown& column : shown_here) {
+    for (const ShownColumn& column : shown_here) {
       const Tint tint = tint_of(*column.column, column.texts[i]);
       line += look.tinted(aligned(column, column.texts[i]), tint) + gap;
     }

@@ -19,8 +19,8 @@ namespace pulse::console {
 namespace {
 
 constexpr const char* kUndo = "SELECT id FROM pulse.undo_operation($1::bigint, $2)";
-constexpr const char* kStop = "SELECT FROM pulse.stop_operation($1::bigint)";
-constexpr const char* kStep = "SELECT state FROM pulse.run_operation($1::bigint, 1000)";
+constexpr const char* kStopOperation = "SELECT FROM pulse.stop_operation($1::bigint)";
+constexpr const char* kRunStep = "SELECT state FROM pulse.run_operation($1::bigint, 1000)";
 
 struct Argument {
   const char* name;
@@ -28,7 +28,7 @@ struct Argument {
   const char* hint;
 };
 
-struct Action {
+struct PageAction {
   const char* name;
   const char* title;
   const char* effect;
@@ -36,8 +36,8 @@ struct Action {
   std::vector<Argument> arguments;
 };
 
-const std::array<Action, 4>& known_actions() {
-  static const std::array<Action, 4> kActions{{
+const std::array<PageAction, 4>& known_actions() {
+  static const std::array<PageAction, 4> kActions{{
       {"retry", "Retry", "They run again, with all their attempts before them.", false, {}},
       {"cancel",
        "Cancel",
@@ -60,9 +60,9 @@ const std::array<Action, 4>& known_actions() {
   return kActions;
 }
 
-const Action& action_of(const Request& request) {
+const PageAction& action_of(const Request& request) {
   const std::string& name = request.query.get("action");
-  for (const Action& action : known_actions()) {
+  for (const PageAction& action : known_actions()) {
     if (name == action.name) return action;
   }
   refuse(http_status::kNotFound, "there is no such action");
@@ -75,7 +75,7 @@ bool has_mark(const Request& request, const char* name) { return request.query.g
 
 // With `chosen` the filter is the filter of the list in which the jobs were chosen, and leads back
 // there.
-JobChange change_of(const Request& request, const Action& action) {
+JobChange change_of(const Request& request, const PageAction& action) {
   JobChange change{action.name, {}, request.query.all("id"), has_mark(request, "all")};
   const bool is_chosen = has_mark(request, "chosen");
   if (!is_chosen) change.filter = filter_of(request.query);
@@ -94,7 +94,7 @@ JobChange change_of(const Request& request, const Action& action) {
   return change;
 }
 
-Url address_of(const Request& request, const Action& action) {
+Url address_of(const Request& request, const PageAction& action) {
   Url url = with_filter(Url("/operations/new").with("action", action.name), request.query);
   for (const char* name : {"all", "chosen"}) url = url.with(name, request.query.get(name));
   for (const std::string& id : request.query.all("id")) url = url.with("id", id);
@@ -108,7 +108,7 @@ Url way_back(const Request& request) {
 }
 
 // A page that says why nothing is changed.
-Response refusal(const Request& request, const Action& action, const std::string& title,
+Response refusal(const Request& request, const PageAction& action, const std::string& title,
                  const char* reason) {
   const Markup content{element("h1", "", title), element("p", "", reason),
                        element("div", "answer", button(way_back(request), "Back"))};
@@ -116,7 +116,7 @@ Response refusal(const Request& request, const Action& action, const std::string
                               http_status::kUnprocessableContent});
 }
 
-Response no_job(const Request& request, const Action& action, const JobChange& change) {
+Response no_job(const Request& request, const PageAction& action, const JobChange& change) {
   return refusal(request, action, std::string("No job to ") + action.name,
                  change.is_by_id()
                      ? "The jobs have moved on, or this cannot be done in their state."
@@ -133,7 +133,7 @@ Markup number_field(const ChangePreview& preview) {
                         ("type " + spell_count(number) + " to agree").c_str()))};
 }
 
-Markup question(const Request& request, const Action& action, const JobChange& change,
+Markup question(const Request& request, const PageAction& action, const JobChange& change,
                 const ChangePreview& preview, const std::string& asked_at, const char* trouble) {
   const std::string title(action.title);
   Markup content =
@@ -152,7 +152,7 @@ Markup question(const Request& request, const Action& action, const JobChange& c
   return form(request, address_of(request, action), content);
 }
 
-Response question_page(const Request& request, const Action& action, const JobChange& change,
+Response question_page(const Request& request, const PageAction& action, const JobChange& change,
                        const ChangePreview& preview, const std::string& asked_at,
                        const char* trouble = "") {
   const QueryResult sample = read_sample(request.database(), preview);
@@ -175,7 +175,7 @@ constexpr const char* kNoneChosen =
     "its own.";
 
 Response ask_operation(const Request& request) {
-  const Action& action = action_of(request);
+  const PageAction& action = action_of(request);
   const JobChange change = change_of(request, action);
   if (!change.says_which()) return refusal(request, action, "No job is chosen", kNoneChosen);
   const std::string asked_at = std::to_string(spelling_of(request).now);
@@ -185,7 +185,7 @@ Response ask_operation(const Request& request) {
 }
 
 // The change as the question named the change: jobs that were added since are left alone.
-JobChange change_as_asked(const Request& request, const Action& action) {
+JobChange change_as_asked(const Request& request, const PageAction& action) {
   JobChange change = change_of(request, action);
   const auto asked_at = parse_number<std::int64_t>(request.form.get("asked_at"));
   if (change.is_by_id() || !change.says_which() || !asked_at) return change;
@@ -211,7 +211,7 @@ const char* objection(const Request& request, const ChangePreview& preview) {
 void run_for_a_moment(Database& database, const std::string& id) {
   constexpr auto kMoment = std::chrono::milliseconds(700);
   const auto start = std::chrono::steady_clock::now();
-  while (database.query(kStep, {id})[0].text("state") == "running" &&
+  while (database.query(kRunStep, {id})[0].text("state") == "running" &&
          std::chrono::steady_clock::now() - start < kMoment) {
   }
 }
@@ -223,7 +223,7 @@ Response operation_at(const std::string& id) {
 std::string actor_of(const Request& request) { return request.access.token; }
 
 Response start(const Request& request) {
-  const Action& action = action_of(request);
+  const PageAction& action = action_of(request);
   const JobChange change = change_as_asked(request, action);
   if (!change.says_which()) return refusal(request, action, "No job is chosen", kNoneChosen);
   const ChangePreview preview = preview_change(request.database(), change);
@@ -252,7 +252,7 @@ Response go_on(const Request& request) {
 }
 
 Response stop_steps(const Request& request) {
-  request.database().query(kStop, {request.parameter("id")});
+  request.database().query(kStopOperation, {request.parameter("id")});
   return operation_at(request.parameter("id"));
 }
 

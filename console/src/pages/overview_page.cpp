@@ -12,7 +12,7 @@
 namespace pulse::console {
 namespace {
 
-constexpr const char* kRates =
+constexpr const char* kTotalRates =
     "SELECT coalesce(identifier, 'all others') AS identifier, completed,"
     " failed + quarantined AS failed, retried, round(per_second::numeric, 1) AS per_second,"
     " extract(epoch FROM wait_p50) AS wait_p50, extract(epoch FROM wait_p95) AS wait_p95,"
@@ -125,7 +125,7 @@ Markup overview(const Request& request, Depth& depth) {
   Markup content = warnings(rows[0]);
   content += figures(rows[0]);
   content += charts(request, depth);
-  const QueryResult rates = database.query(kRates);
+  const QueryResult rates = database.query(kTotalRates);
   if (!rates.empty()) {
     content += section(
         "Busiest tasks of the hour",

@@ -13,18 +13,18 @@ namespace {
   " extract(epoch FROM run_p50) AS run_p50, extract(epoch FROM run_p95) AS run_p95,"        \
   " extract(epoch FROM run_p99) AS run_p99"
 
-const Columns kColumns{{"last", "period"},
-                       {"started", "started", Kind::count},
-                       {"completed", "completed", Kind::count},
-                       {"failed", "failed", Kind::count},
-                       {"retried", "retried", Kind::count},
-                       {"per second", "per_second", Kind::number},
-                       {"wait, median", "wait_p50", Kind::seconds},
-                       {"wait, 95 %", "wait_p95", Kind::seconds},
-                       {"wait, 99 %", "wait_p99", Kind::seconds},
-                       {"run, median", "run_p50", Kind::seconds},
-                       {"run, 95 %", "run_p95", Kind::seconds},
-                       {"run, 99 %", "run_p99", Kind::seconds}};
+const Columns kPeriodColumns{{"last", "period"},
+                             {"started", "started", Kind::count},
+                             {"completed", "completed", Kind::count},
+                             {"failed", "failed", Kind::count},
+                             {"retried", "retried", Kind::count},
+                             {"per second", "per_second", Kind::number},
+                             {"wait, median", "wait_p50", Kind::seconds},
+                             {"wait, 95 %", "wait_p95", Kind::seconds},
+                             {"wait, 99 %", "wait_p99", Kind::seconds},
+                             {"run, median", "run_p50", Kind::seconds},
+                             {"run, 95 %", "run_p95", Kind::seconds},
+                             {"run, 99 %", "run_p99", Kind::seconds}};
 
 struct Subject {
   Path path;
@@ -51,7 +51,7 @@ Markup rates(const Request& request, const Subject& subject) {
   if (!charts) return uncounted();
   const auto durations = latency_chart(database, task, queue);
   const Markup table =
-      html_table(kColumns, database.query(subject.rates, {name}),
+      html_table(kPeriodColumns, database.query(subject.rates, {name}),
                  {{}, {}, {}, "No attempt started or ended within a day."}, {}, false);
   return {element("div", "charts",
                   {chart(charts->ended), chart(charts->wait), chart(charts->run),

@@ -8,7 +8,7 @@ namespace {
 
 // The role "none" is the session's own role. Behind a pooler the statement sets nothing, and
 // returns no row: another client would inherit the settings.
-constexpr const char* kSetUp =
+constexpr const char* kSetRole =
     "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
     " set_config('statement_timeout', $3, false)"
     " FROM (SELECT WHERE pg_catalog.pg_backend_pid() = $4::int) AS own";
@@ -43,7 +43,7 @@ void LentSession::set_up(const std::string& role, bool may_write) {
   try {
     const Params params{role, may_write ? "off" : "on", statement_timeout_,
                         std::to_string(database_.backend_pid())};
-    if (database_.query(kSetUp, params).empty()) {
+    if (database_.query(kSetRole, params).empty()) {
       throw Failed({http_status::kUnavailable, "A pooler stands between",
                     "a pooler would lend the role of a token to its other clients", "",
                     "Give pulse serve sessions of its own: -d names the database itself."});
