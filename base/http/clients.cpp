@@ -32,7 +32,7 @@ HttpClients::~HttpClients() {
 
 HttpClient* HttpClients::add(int descriptor, std::chrono::milliseconds patience) {
   const std::lock_guard lock(mutex_);
-  if (clients_.size() >= max_clients_) make_room();
+  if (clients_.size() >= max_clients_) hang_up_oldest();
   clients_.push_back({descriptor, Steady::now() + patience, true});
   if (clients_.size() == 1) changed_.notify_all();
   return &clients_.back();
@@ -63,7 +63,7 @@ void HttpClients::hang_up(HttpClient& client) {
   client.is_between_requests = false;
 }
 
-void HttpClients::make_room() {
+void HttpClients::hang_up_oldest() {
   const auto oldest = std::find_if(clients_.begin(), clients_.end(),
                                    [](const HttpClient& each) { return each.is_between_requests; });
   if (oldest != clients_.end()) hang_up(*oldest);

@@ -49,7 +49,7 @@ class HttpClients {
 
  private:
   static void hang_up(HttpClient& client);
-  void make_room();
+  void hang_up_oldest();
   void watch();
 
   const std::size_t max_clients_;

@@ -32,7 +32,7 @@ bool HttpExchange::is_client_gone() {
   return length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-std::optional<HttpResponse> HttpExchange::take_answer() {
+std::optional<HttpResponse> HttpExchange::answer_or_suspend() {
   const std::lock_guard lock(mutex_);
   if (response_) {
     is_suspended_ = false;

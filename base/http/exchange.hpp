@@ -20,12 +20,12 @@ class HttpExchange {
   // Once; a second answer, or one that comes when the server has ended, is dropped.
   void answer(HttpResponse response);
 
-  // Looks at the socket: whether the client has closed the connection. Until the answer is given.
+  // Asks the socket whether the client has closed the connection. Until the answer is given.
   bool is_client_gone();
 
   // For the server's thread. The answer if there is an answer; else the connection sleeps until
   // answer().
-  std::optional<HttpResponse> take_answer();
+  std::optional<HttpResponse> answer_or_suspend();
 
  private:
   std::mutex mutex_;

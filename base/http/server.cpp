@@ -33,7 +33,7 @@ std::size_t leave_encoded(void* /*server*/, MHD_Connection* /*connection*/, char
   return std::strlen(text);
 }
 
-MHD_Result take_header(void* to, MHD_ValueKind /*kind*/, const char* name, const char* value) {
+MHD_Result read_header(void* to, MHD_ValueKind /*kind*/, const char* name, const char* value) {
   auto* request = static_cast<HttpRequest*>(to);
   std::string key(name);
   for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -102,8 +102,8 @@ struct HttpCallbacks {
     }
   }
 
-  static void take_connection(void* server, MHD_Connection* connection, void** context,
-                              MHD_ConnectionNotificationCode code) {
+  static void notice_connection(void* server, MHD_Connection* connection, void** context,
+                                MHD_ConnectionNotificationCode code) {
     auto* self = static_cast<HttpServer*>(server);
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
       if (*context != nullptr) self->clients_.remove(static_cast<HttpClient*>(*context));
@@ -127,8 +127,8 @@ struct HttpCallbacks {
     return visit.release();
   }
 
-  static void end(void* server, MHD_Connection* connection, void** request,
-                  MHD_RequestTerminationCode /*code*/) {
+  static void complete(void* server, MHD_Connection* connection, void** request,
+                       MHD_RequestTerminationCode /*code*/) {
     auto* self = static_cast<HttpServer*>(server);
     auto* visit = static_cast<Visit*>(*request);
     if (visit == nullptr) return;
@@ -138,13 +138,13 @@ struct HttpCallbacks {
       self->visits_.erase(visit);
     }
     self->visit_ended_.notify_one();
-    if (visit->stream) visit->stream->mark_gone();
+    if (visit->stream) visit->stream->set_gone();
     visit->exchange->answer({});
     delete visit;
     expect(self, connection, self->limits_.head_time, true);
   }
 
-  static void take_head(HttpServer* self, MHD_Connection* connection, Visit& visit,
+  static void read_head(HttpServer* self, MHD_Connection* connection, Visit& visit,
                         const char* method) {
     HttpRequest& request = visit.exchange->request;
     request.method = method;
@@ -152,7 +152,7 @@ struct HttpCallbacks {
     if (client != nullptr && client->client_addr != nullptr) {
       request.address = address_text(client->client_addr);
     }
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &request);
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, read_header, &request);
     if (request.headers.contains("content-length") &&
         request.headers.contains("transfer-encoding")) {
       request.is_ambiguous = true;
@@ -163,7 +163,7 @@ struct HttpCallbacks {
     expect(self, connection, self->limits_.body_time, true);
   }
 
-  static void take_body(const HttpServer* self, Visit& visit, const char* body, std::size_t size) {
+  static void read_body(const HttpServer* self, Visit& visit, const char* body, std::size_t size) {
     HttpRequest& request = visit.exchange->request;
     if (request.body.size() + size > self->limits_.max_body_bytes) request.is_too_large = true;
     if (request.is_too_large) {
@@ -173,9 +173,9 @@ struct HttpCallbacks {
     }
   }
 
-  static MHD_Result give(HttpServer* self, MHD_Connection* connection, Visit& visit) {
-    if (!visit.is_given) {
-      visit.is_given = true;
+  static MHD_Result dispatch(HttpServer* self, MHD_Connection* connection, Visit& visit) {
+    if (!visit.is_dispatched) {
+      visit.is_dispatched = true;
       expect(self, connection, std::nullopt);
       if (self->is_ending()) {
         visit.exchange->answer({.status = MHD_HTTP_SERVICE_UNAVAILABLE});
@@ -183,7 +183,7 @@ struct HttpCallbacks {
         self->handler_(visit.exchange);
       }
     }
-    std::optional<HttpResponse> response = visit.exchange->take_answer();
+    std::optional<HttpResponse> response = visit.exchange->answer_or_suspend();
     if (!response) return MHD_YES;
     if (visit.exchange->request.is_endless()) response->headers.emplace_back("Connection", "close");
     if (response->stream) {
@@ -195,23 +195,23 @@ struct HttpCallbacks {
   }
 
   // Called when a request's head is there, again for each part of the body, and at the end.
-  static MHD_Result take(void* server, MHD_Connection* connection, const char* /*path*/,
-                         const char* method, const char* /*version*/, const char* body,
-                         std::size_t* body_size, void** request) {
+  static MHD_Result receive(void* server, MHD_Connection* connection, const char* /*path*/,
+                            const char* method, const char* /*version*/, const char* body,
+                            std::size_t* body_size, void** request) {
     auto* self = static_cast<HttpServer*>(server);
     auto* visit = static_cast<Visit*>(*request);
     if (visit == nullptr) return MHD_NO;
     try {
       if (!visit->has_head) {
-        take_head(self, connection, *visit, method);
+        read_head(self, connection, *visit, method);
         if (!visit->exchange->request.is_endless()) return MHD_YES;
       }
-      if (*body_size != 0 && !visit->is_given) {
-        take_body(self, *visit, body, *body_size);
+      if (*body_size != 0 && !visit->is_dispatched) {
+        read_body(self, *visit, body, *body_size);
         *body_size = 0;
         return MHD_YES;
       }
-      return give(self, connection, *visit);
+      return dispatch(self, connection, *visit);
     } catch (const std::exception&) {
       return MHD_NO;
     }
@@ -251,13 +251,13 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
   const SignalsBlocked blocked;
   server->daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr,
-      nullptr, HttpCallbacks::take, server.get(),        //
+      nullptr, HttpCallbacks::receive, server.get(),     //
       MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr,  //
       MHD_OPTION_LISTEN_SOCKET, listener.get(),          //
       // Beyond the connections that are served, while the oldest are being closed.
       MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(2 * limits.max_connections),
-      MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::take_connection, server.get(),
-      MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::end, server.get(),  //
+      MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::notice_connection, server.get(),
+      MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::complete, server.get(),  //
       MHD_OPTION_URI_LOG_CALLBACK, HttpCallbacks::begin, server.get(), MHD_OPTION_UNESCAPE_CALLBACK,
       leave_encoded, nullptr,  //
       MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.max_head_bytes,

@@ -62,7 +62,7 @@ class HttpServer {
   struct Visit {
     std::shared_ptr<HttpExchange> exchange;
     std::shared_ptr<HttpStream> stream;
-    bool is_given = false;  // to the handler
+    bool is_dispatched = false;  // to the handler
     bool has_head = false;
   };
 

@@ -33,7 +33,7 @@ bool HttpStream::is_too_slow(std::size_t more) const {
   return !waiting_.empty() && std::chrono::steady_clock::now() - waiting_since_ > kMaxDelay;
 }
 
-// The connection is there until mark_gone, and so is the descriptor.
+// The connection is there until set_gone, and so is the descriptor.
 void HttpStream::drop() {
   waiting_.clear();
   is_closed_ = true;
@@ -72,7 +72,7 @@ ssize_t HttpStream::read(char* buffer, std::size_t size) {
   return static_cast<ssize_t>(length);
 }
 
-void HttpStream::mark_gone() {
+void HttpStream::set_gone() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
   is_suspended_ = false;

@@ -26,7 +26,7 @@ class HttpStream {
   // For the server's thread.
   void begin(MHD_Connection* connection);
   ssize_t read(char* buffer, std::size_t size);
-  void mark_gone();
+  void set_gone();
 
  private:
   void wake();

@@ -106,24 +106,24 @@ std::string value_text(LogFormat format, const LogField& field) {
 
 }  // namespace
 
-std::string log_line(LogLook look, std::chrono::system_clock::time_point at, LogLevel level,
+std::string log_line(LogStyle style, std::chrono::system_clock::time_point at, LogLevel level,
                      std::string_view event, std::initializer_list<LogField> fields) {
   std::string line;
-  if (look.format == LogFormat::json) {
+  if (style.format == LogFormat::json) {
     line = "{\"time\":" + json_text(timestamp(at)) + ",\"level\":" + json_text(level_name(level)) +
            ",\"event\":" + json_text(event);
     for (const LogField& field : fields) {
       if (is_absent(field)) continue;
-      line += ',' + json_text(field.key) + ':' + value_text(look.format, field);
+      line += ',' + json_text(field.key) + ':' + value_text(style.format, field);
     }
     return line + "}\n";
   }
-  line = coloured(look.colour, kFaint, timestamp(at)) + ' ' +
-         coloured(look.colour, colour_of(level, event),
+  line = coloured(style.colour, kFaint, timestamp(at)) + ' ' +
+         coloured(style.colour, colour_of(level, event),
                   std::string(level_name(level)) + ' ' + std::string(event));
   for (const LogField& field : fields) {
     if (is_absent(field)) continue;
-    line += ' ' + std::string(field.key) + '=' + value_text(look.format, field);
+    line += ' ' + std::string(field.key) + '=' + value_text(style.format, field);
   }
   return line + '\n';
 }

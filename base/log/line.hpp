@@ -10,16 +10,16 @@
 
 namespace pulse {
 
-struct LogLook {
+struct LogStyle {
   LogFormat format = LogFormat::text;
   LogColour colour = LogColour::none;  // of the text format
 
-  LogLook(LogFormat format, LogColour colour = LogColour::none) : format(format), colour(colour) {}
+  LogStyle(LogFormat format, LogColour colour = LogColour::none) : format(format), colour(colour) {}
 };
 
 // The line with the final newline. Fields of empty text are left out; the line holds no control
 // character but the colours.
-std::string log_line(LogLook look, std::chrono::system_clock::time_point at, LogLevel level,
+std::string log_line(LogStyle style, std::chrono::system_clock::time_point at, LogLevel level,
                      std::string_view event, std::initializer_list<LogField> fields);
 
 }  // namespace pulse

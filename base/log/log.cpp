@@ -18,7 +18,8 @@ namespace {
 // beats.
 constexpr std::size_t kMaxWaiting = 10'000;
 
-// How long a reader may take nothing before the writer looks again whether the log is being closed.
+// How long a reader may take nothing before the writer checks again whether the log is being
+// closed.
 constexpr int kPollMilliseconds = 1'000;
 
 // Between two readings of the text kept below: as often as an eye can follow.

@@ -13,7 +13,7 @@ std::string text_or_empty(const char* value) { return value == nullptr ? "" : va
 
 }  // namespace
 
-Terminal Terminal::look(int descriptor, const Variable& variable) {
+Terminal Terminal::detect(int descriptor, const Variable& variable) {
   Terminal terminal;
   terminal.is_there = isatty(descriptor) == 1;
   terminal.kind = text_or_empty(variable("TERM"));

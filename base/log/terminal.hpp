@@ -15,7 +15,7 @@ struct Terminal {
   int descriptor = -1;
 
   using Variable = std::function<const char*(const char* name)>;
-  static Terminal look(int descriptor, const Variable& variable);
+  static Terminal detect(int descriptor, const Variable& variable);
 
   // Lines in JSON are for programs, and get no colours, on a terminal neither.
   bool takes_colour(LogFormat format) const;

@@ -32,10 +32,11 @@ EventLoop::EventLoop(const Clock& clock) : timers_(clock) {
                                 }),
                "uv_prepare_start");
   must_succeed(uv_check_init(&loop_, &after_poll_), "uv_check_init");
-  must_succeed(
-      uv_check_start(&after_poll_,
-                     [](uv_check_t* handle) { static_cast<EventLoop*>(handle->data)->end_turn(); }),
-      "uv_check_start");
+  must_succeed(uv_check_start(&after_poll_,
+                              [](uv_check_t* handle) {
+                                static_cast<EventLoop*>(handle->data)->end_iteration();
+                              }),
+               "uv_check_start");
   must_succeed(uv_async_init(
                    &loop_, &posted_ready_,
                    [](uv_async_t* handle) { static_cast<EventLoop*>(handle->data)->run_posted(); }),
@@ -77,9 +78,9 @@ void EventLoop::run_posted() {
   for (const auto& callback : posted) callback();
 }
 
-void EventLoop::end_turn() {
+void EventLoop::end_iteration() {
   timers_.run_due();
-  if (on_turn) on_turn();
+  if (on_iteration) on_iteration();
 }
 
 void EventLoop::arm_timer() {

@@ -3,8 +3,8 @@
 //
 // Invariants:
 // - Timers run on CLOCK_BOOTTIME, which also counts the time a machine sleeps.
-// - Each turn runs due timers after reading all readable descriptors: a worker that was stopped for
-//   a minute finds the answers of that minute before any deadline of an answer.
+// - Each iteration runs due timers after reading all readable descriptors: a worker that was
+//   stopped for a minute finds the answers of that minute before any deadline of an answer.
 // - `mutex_` guards `posted_`; only the loop's thread uses everything else.
 #pragma once
 
@@ -29,19 +29,19 @@ class EventLoop {
   Timers& timers() { return timers_; }
 
   // Runs `callback` on the loop's thread. May be called from any thread; the only function here
-  // that may. Callbacks that come after the last turn of the loop are dropped.
+  // that may. Callbacks that come after the last iteration of the loop are dropped.
   void post(std::function<void()> callback);
 
-  // Called at the end of each turn.
-  std::function<void()> on_turn;
+  // Called at the end of each iteration.
+  std::function<void()> on_iteration;
 
-  // Turns until stop() is called.
+  // Iterates until stop() is called.
   void run();
   void stop();
 
  private:
   void run_posted();
-  void end_turn();
+  void end_iteration();
   void arm_timer();
 
   uv_loop_t loop_{};

@@ -1,4 +1,5 @@
-// Calls back from the loop again and again, with the same pause between; at least the loop turns.
+// Calls back from the loop again and again, with the same pause between; so the loop
+// iterates at least as often.
 #pragma once
 
 #include <functional>

@@ -50,7 +50,7 @@ class Timer {
 
   void start_at(TimePoint due);
   void start_in(std::chrono::nanoseconds delay) { start_at(timers_.now() + delay); }
-  // At the end of this turn of the loop: after all data that is ready now has been read.
+  // At the end of this iteration of the loop: after all data that is ready now has been read.
   void start_soon() {
     if (!is_running() || due() > timers_.now()) start_at(timers_.now());
   }

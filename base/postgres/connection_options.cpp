@@ -31,7 +31,7 @@ constexpr std::array<std::array<const char*, 2>, 4> kKeepalives{{{"keepalives_id
 
 constexpr const char* kPassword = "PGPASSWORD";
 
-// As libpq does: a text that looks like a connection string is a connection string; any other text
+// As libpq does: a text in the form of a connection string is a connection string; any other text
 // is the name of a database.
 bool is_connection_string(std::string_view text) {
   return text.find('=') != std::string_view::npos || text.starts_with("postgres://") ||
@@ -123,7 +123,7 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
       (server == Server::primary && !wanted && usual == "any")) {
     add("target_session_attrs", "primary");
   }
-  // libpq would look into the environment at each connection, and the password does not stay there.
+  // libpq would read the environment at each connection, and the password does not stay there.
   const auto password = find("password");
   if (password && !value_in(said.get(), "password")) add("password", *password);
   const int seconds = std::atoi(find("connect_timeout").value_or("0").c_str());

@@ -39,7 +39,7 @@ void add_row(QueryResult& rows, const PGresult* result, int row, bool is_whole) 
       rows.add_cell(std::string(PQgetvalue(result, row, column), length));
     }
   }
-  if (!is_whole) rows.mark_last_cut(bytes_of(result, row));
+  if (!is_whole) rows.set_last_cut(bytes_of(result, row));
 }
 
 }  // namespace

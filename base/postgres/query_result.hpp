@@ -59,7 +59,7 @@ class QueryResult {
   void reserve(std::size_t rows) { cells_.reserve(cells_.size() + rows * columns_.size()); }
   // Adds the next cell of the last row.
   void add_cell(Cell cell) { cells_.push_back(std::move(cell)); }
-  void mark_last_cut(std::size_t bytes) { cut_[size() - 1] = bytes; }
+  void set_last_cut(std::size_t bytes) { cut_[size() - 1] = bytes; }
 
  private:
   std::size_t place_of(std::size_t number, std::string_view column) const;

@@ -1,5 +1,5 @@
-// Repeats: a lasting fault in the log. The log repeats the fault every half minute, because silence
-// looks like a worker that hangs.
+// Repeats: a lasting fault in the log. The log repeats the fault every half minute, because a
+// silent log would be taken for a worker that hangs.
 #pragma once
 
 #include <string>

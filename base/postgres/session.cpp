@@ -263,7 +263,7 @@ void Session::lose(const std::string& reason) {
 void Session::ask_senders() {
   if (is_open() || lender_ == nullptr) {
     if (std::exchange(is_needed_, false)) needed_at_ = timers_.now();
-    ask_in_turn();
+    ask_each_sender();
   } else if (is_needed_ && state_ == State::resting) {
     start_opening();
   } else {
@@ -276,18 +276,18 @@ bool Session::send_over_lender() {
   if (!may_borrow || lender_->state_ != State::free) return false;
   is_needed_ = false;
   is_lent_ = true;
-  ask_in_turn();
+  ask_each_sender();
   is_lent_ = false;
   return lender_->state_ != State::free;
 }
 
 // The sender that sent last is asked last, so that a busy sender does not starve the other senders.
-void Session::ask_in_turn() {
+void Session::ask_each_sender() {
   for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
     if (!is_free()) return;
-    const std::size_t turn = next_sender_;
+    const std::size_t asked_now = next_sender_;
     next_sender_ = (next_sender_ + 1) % senders_.size();
-    if (senders_[turn]()) return;
+    if (senders_[asked_now]()) return;
   }
 }
 

@@ -2,9 +2,9 @@
 // connection, sets the connection up, reconnects after a loss, and gives every wait a deadline.
 // After a deadline the session closes the socket and never uses the socket again.
 //
-// Each part of the worker that sends statements adds a sender. The session asks the senders in turn
-// whenever the connection is free. So the choice of the next statement falls as late as possible,
-// and batches fill by themselves.
+// Each part of the worker that sends statements adds a sender. The session asks the senders one
+// after another whenever the connection is free. So the choice of the next statement falls as late
+// as possible, and batches fill by themselves.
 //
 // Invariants; only the loop's thread reads and writes:
 // - `state_` names the one thing that the session does. `deadline_` runs while a connection is
@@ -60,7 +60,7 @@ class Session {
   void close();
 
   void add_sender(Sender sender) { senders_.push_back(std::move(sender)); }
-  // A sender has something to send: the senders are asked at the end of this turn of the loop.
+  // A sender has something to send: the senders are asked at the end of this iteration of the loop.
   void wake() {
     is_needed_ = true;
     asking_.start_soon();
@@ -145,7 +145,7 @@ class Session {
   enum class State { closed, resting, pausing, opening, setting_up, free, busy };
 
   void ask_senders();
-  void ask_in_turn();
+  void ask_each_sender();
   bool send_over_lender();
   void rest_if_idle();
   void end_pause();

@@ -14,9 +14,9 @@ struct Range {
   char32_t last;
 };
 
-// In order. C0, DEL and C1; characters that are invisible or turn the direction of the text;
-// separators of lines; variation selectors; noncharacters; tags. Private characters look as a font
-// likes.
+// In order. C0, DEL and C1; characters that are invisible or change the direction of the text;
+// separators of lines; variation selectors; noncharacters; tags. Private characters appear as a
+// font likes.
 constexpr std::array<Range, 20> kHidden{{
     {0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x061C, 0x061C},
     {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F}, {0x2028, 0x202E},

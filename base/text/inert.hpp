@@ -9,7 +9,7 @@ namespace pulse {
 
 enum class Lines { joined, kept };
 
-// The text without anything that a terminal acts on. A control character, a character that turns
+// The text without anything that a terminal acts on. A control character, a character that changes
 // the direction of the text or is invisible, and a byte outside of UTF-8 stand there as \n, \x1b or
 // \u{202e}. Lines::kept leaves newlines.
 std::string inert(std::string_view text, Lines lines = Lines::joined);

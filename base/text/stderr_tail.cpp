@@ -6,7 +6,7 @@ namespace pulse {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kCutMark = "\xE2\x80\xA6";
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
 // Only the first bytes of a character are missing when a tail begins in the middle of the
 // character.
@@ -54,9 +54,9 @@ std::string StderrTail::text(std::size_t limit) const {
   bytes = bytes.substr(0, end == std::string_view::npos ? 0 : end + 1);
   std::string whole = to_utf8(is_cut_ ? without_torn_character(bytes) : bytes);
   if (whole.size() <= limit && (!is_cut_ || whole.empty())) return whole;
-  std::string marked(kCutMark);
-  marked += utf8_suffix(whole, limit - kCutMark.size());
-  return marked;
+  std::string cut(kEllipsis);
+  cut += utf8_suffix(whole, limit - kEllipsis.size());
+  return cut;
 }
 
 std::string storable_text(std::string_view error) {

@@ -14,7 +14,7 @@ class StderrTail {
   // Takes the next bytes, of any length, cut anywhere. Keeps at most 2 × kMaxBytes.
   void feed(std::string_view bytes);
 
-  // The last part in at most `limit` bytes (which must hold the mark) of valid UTF-8: each byte
+  // The last part in at most `limit` bytes (at least the bytes of "…") of valid UTF-8: each byte
   // outside of a character, and each NUL, became U+FFFD; white space at the end is cut; when bytes
   // are missing before, the text begins with "…".
   [[nodiscard]] std::string text(std::size_t limit = kMaxBytes) const;

@@ -47,9 +47,9 @@ ExitStatus run_command(const CommandLine& line) {
     std::fprintf(stderr, "pulse: --database: %s\n", inert(*problem).c_str());
     return ExitStatus::usage;
   }
-  const Look look = Look::of_stdout([](const char* name) { return std::getenv(name); });
+  const Style style = Style::of_stdout([](const char* name) { return std::getenv(name); });
   Console console{line.options(), Database(std::get<ConnectOptions>(std::move(options))),
-                  Output(look, !line.options().has_no_pager && !line.options().is_json)};
+                  Output(style, !line.options().has_no_pager && !line.options().is_json)};
   console.database.on_notice = [](const SqlError& notice) {
     std::fprintf(stderr, "pulse: %s\n", inert(notice.message).c_str());
   };
@@ -60,7 +60,7 @@ ExitStatus run_command(const CommandLine& line) {
       return tell_refusal(refused.error, console.database);
     }
   } catch (const Unreachable& unreachable) {
-    return tell_unreachable(unreachable.what());
+    return report_unreachable(unreachable.what());
   }
 }
 

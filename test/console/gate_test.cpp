@@ -66,7 +66,7 @@ class GateTest : public testing::Test {
 
   // Of a visitor with this cookie; throws Failed for one that counts for nothing.
   static Access access_with(Gate& gate, const std::string& cookie) {
-    return gate.admit(request("GET", "/", {{"cookie", cookie}}), Need::look);
+    return gate.admit(request("GET", "/", {{"cookie", cookie}}), Need::read);
   }
   static unsigned status_with(Gate& gate, const std::string& cookie) {
     return status_of([&] { access_with(gate, cookie); });
@@ -94,7 +94,7 @@ TEST_F(GateTest, only_addresses_localhost_and_given_names_are_hosts) {
 }
 
 TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
-  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::look); }), 401U);
+  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::read); }), 401U);
   EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::nothing); }), 0U);
   const auto with = [&](const std::string& value) {
     return request("POST", "/v1/jobs", {{"authorization", value}});
@@ -112,7 +112,7 @@ TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
 
 TEST_F(GateTest, without_tokens_all_may_look_and_none_may_act) {
   Gate open(std::get<Tokens>(Tokens::read("")), {});
-  const Access access = open.admit(request("GET", "/"), Need::look);
+  const Access access = open.admit(request("GET", "/"), Need::read);
   EXPECT_FALSE(access.has_token());
   EXPECT_FALSE(access.sees_payloads());
   EXPECT_EQ(status_of([&] { open.admit(request("POST", "/x"), Need::act); }), 403U);
@@ -122,7 +122,7 @@ TEST_F(GateTest, a_form_is_taken_only_with_the_secret_of_its_sign_in) {
   const std::string cookie = sign_in();
   EXPECT_TRUE(cookie.starts_with("pulse_8440=")) << cookie;
   const Access access =
-      gate_->admit(request("GET", "/", {{"cookie", "other=1; " + cookie}}), Need::look);
+      gate_->admit(request("GET", "/", {{"cookie", "other=1; " + cookie}}), Need::read);
   EXPECT_EQ(access.token, "ada");
   Request form = request("POST", "/jobs/1/retry", {{"cookie", cookie}});
   EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);

@@ -53,13 +53,13 @@ TEST(Hostile, IsInert) {
 }
 
 TEST(Hostile, BreaksNoTable) {
-  Look look;
-  look.columns = 80;
+  Style style;
+  style.columns = 80;
   for (const std::string& text : hostile_texts()) {
-    const std::string printed = table(kColumns, rows_of(text), look);
+    const std::string printed = table(kColumns, rows_of(text), style);
     EXPECT_EQ(problem_of(printed, true), "") << inert(text).substr(0, 100);
     EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 2) << inert(text).substr(0, 100);
-    EXPECT_EQ(problem_of(record(kColumns, rows_of(text)[0], look), true), "");
+    EXPECT_EQ(problem_of(record(kColumns, rows_of(text)[0], style), true), "");
   }
 }
 

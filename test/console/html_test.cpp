@@ -95,12 +95,12 @@ QueryResult rows_of(const std::string& text) {
 
 // With a plain text of the same length there are as many tags and quotes.
 TEST(Html, BreaksNoTable) {
-  const TableLook look{{{"text", "/jobs", "task", "text"}}, {}, {}, "", "text"};
+  const TableLayout layout{{{"text", "/jobs", "task", "text"}}, {}, {}, "", "text"};
   for (const std::string& text : hostile_texts()) {
     if (text.empty()) continue;
     const std::string plain(text.size(), 'x');
-    EXPECT_EQ(acted_on(html_table(kColumns, rows_of(text), look, {}, true).html()),
-              acted_on(html_table(kColumns, rows_of(plain), look, {}, true).html()))
+    EXPECT_EQ(acted_on(html_table(kColumns, rows_of(text), layout, {}, true).html()),
+              acted_on(html_table(kColumns, rows_of(plain), layout, {}, true).html()))
         << Markup(text).html().substr(0, 100);
   }
 }
@@ -113,8 +113,9 @@ TEST(Html, DrawsNoHostileFlow) {
 }
 
 TEST(Html, LeavesOutAnAttributeWithoutValue) {
-  EXPECT_EQ(element("input", {{"checked", mark(false)}, {"required", mark(true)}}).html(),
-            "<input required=\"\">");
+  EXPECT_EQ(
+      element("input", {{"checked", present_if(false)}, {"required", present_if(true)}}).html(),
+      "<input required=\"\">");
   EXPECT_EQ(element("p", "", "a < b").html(), "<p>a &lt; b</p>");
 }
 

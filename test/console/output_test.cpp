@@ -75,16 +75,16 @@ TEST(LaidOutJson, IndentsNoEndlessDepth) {
 }
 
 TEST(Table, AlignsAndLeavesOutWhatIsEmpty) {
-  EXPECT_EQ(table(kColumns, two_rows(), Look()),
+  EXPECT_EQ(table(kColumns, two_rows(), Style()),
             "             job  task             took\n"
             "9007199254740993  mail           250 ms\n"
             "               7  a long na…  2 h 3 min\n");
 }
 
 TEST(Table, CutsTextsWhereTheTerminalIsNarrow) {
-  Look look;
-  look.columns = 37;
-  EXPECT_EQ(table(kColumns, two_rows(), look),
+  Style style;
+  style.columns = 37;
+  EXPECT_EQ(table(kColumns, two_rows(), style),
             "             job  task           took\n"
             "9007199254740993  mail         250 ms\n"
             "               7  a long …  2 h 3 min\n");
@@ -93,10 +93,10 @@ TEST(Table, CutsTextsWhereTheTerminalIsNarrow) {
 TEST(Table, HasColoursOnlyWhereTheyAreWanted) {
   const Columns states{{"state", "state", Kind::state}};
   const QueryResult rows{{"state"}, {"failed"}};
-  Look look;
-  EXPECT_EQ(table(states, rows, look), "state\nfailed\n");
-  look.has_colours = true;
-  EXPECT_EQ(table(states, rows, look), "\033[1mstate\033[0m\n\033[31mfailed\033[0m\n");
+  Style style;
+  EXPECT_EQ(table(states, rows, style), "state\nfailed\n");
+  style.has_colours = true;
+  EXPECT_EQ(table(states, rows, style), "\033[1mstate\033[0m\n\033[31mfailed\033[0m\n");
 }
 
 TEST(Json, HasIdsAsStringsAndElapsedTimeAsSeconds) {

@@ -26,7 +26,7 @@ Response named(const std::string& name) { return {.body = name}; }
 Router small_router() {
   Router router;
   const auto add = [&](const char* method, const char* pattern, const std::string& name) {
-    router.add(method, pattern, Need::look,
+    router.add(method, pattern, Need::read,
                [name](const Request& /*request*/) { return named(name); });
   };
   add("GET", "/jobs/{id}", "job");
@@ -205,7 +205,7 @@ TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
 Router router_of_pages() {
   Router router;
   for (const char* path : {"/", "/jobs", "/jobs/{id}", "/queue", "/queues/pause"}) {
-    router.add("GET", path, Need::look, [](const Request& /*request*/) { return named(""); });
+    router.add("GET", path, Need::read, [](const Request& /*request*/) { return named(""); });
   }
   return router;
 }

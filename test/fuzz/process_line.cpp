@@ -44,7 +44,7 @@ void process_line(std::string_view input) {
     promise(!why.empty(), "a refusal says why");
     return;
   }
-  promise(looks_like_answer(line), "what means something looks like an answer");
+  promise(may_mean_answer(line), "what means something may mean an answer");
   constexpr std::int64_t kMaxAtOnce = 10'000;
   if (parsed->takes) {
     promise(*parsed->takes >= 1 && *parsed->takes <= kMaxAtOnce, "a number of jobs is in range");

@@ -36,8 +36,8 @@ TEST(ByteBoundTest, one_job_as_long_as_the_bound_is_not_reached_and_then_none) {
   EXPECT_EQ(bound.within(wanted(8, 8), 0).max_jobs, 1) << "however large it is";
   EXPECT_EQ(bound.within(wanted(8, 8), 64 * kMb - 1).max_jobs, 1);
   EXPECT_EQ(bound.within(wanted(8, 8), 64 * kMb).max_jobs, 0);
-  EXPECT_EQ(bound.room(60 * kMb), 4 * kMb);
-  EXPECT_EQ(bound.room(70 * kMb), 0);
+  EXPECT_EQ(bound.free_bytes(60 * kMb), 4 * kMb);
+  EXPECT_EQ(bound.free_bytes(70 * kMb), 0);
 }
 
 TEST(ByteBoundTest, a_large_job_is_forgotten_after_some_small_ones) {
@@ -101,7 +101,7 @@ TEST_F(HeldBytesTest, a_task_that_was_told_leaves_no_text_behind_and_still_count
 TEST_F(HeldBytesTest, a_job_that_came_without_its_payload_goes_back) {
   given_bound(4);
   QueryResult rows = claimed({large(1), large(2)});
-  rows.mark_last_cut(700);
+  rows.set_last_cut(700);
   claim_.answer(rows);
   turn();
   EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));

@@ -73,7 +73,7 @@ TEST_F(EventLoopTest, a_turn_ends_after_all_that_happens_in_it) {
     order.push_back(1);
     soon.start_soon();
   });
-  loop_.on_turn = [&] {
+  loop_.on_iteration = [&] {
     if (!order.empty()) order.push_back(3);
   };
   loop_.run();

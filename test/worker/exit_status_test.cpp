@@ -78,7 +78,8 @@ TEST(ExecutionEnd, an_interpreter_that_is_not_there_is_named) {
 
 TEST(ExecutionEnd, a_script_of_another_system_is_told_with_what_mends_it) {
   const std::string crlf = told_of("#!/bin/sh\r\necho\r\n", ENOENT);
-  EXPECT_TRUE(crlf.starts_with("its first line ends in CR LF, so /bin/sh with a CR is looked for"))
+  EXPECT_TRUE(
+      crlf.starts_with("its first line ends in CR LF, so /bin/sh with a CR is searched for"))
       << crlf;
   EXPECT_TRUE(crlf.find("sed -i 's/\\r$//' ") != std::string::npos) << crlf;
   const std::string marked = told_of("\xEF\xBB\xBF#!/bin/sh\n", ENOEXEC);

@@ -19,7 +19,7 @@ class FinisherTest : public WorkerBench {
     tasks_.at(job_id)->callbacks.on_progress(what);
     turn();
   }
-  // Several tasks end in one turn of the loop.
+  // Several tasks end in one iteration of the loop.
   void end_together(const std::vector<std::pair<std::int64_t, ExecutionEnd>>& ends) {
     for (const auto& [job_id, end] : ends) {
       const auto on_end = tasks_.at(job_id)->callbacks.on_end;

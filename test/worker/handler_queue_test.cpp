@@ -82,7 +82,7 @@ TEST_F(HandlerQueueTest, a_batch_takes_what_is_there_up_to_its_bound) {
 }
 
 TEST_F(HandlerQueueTest, a_job_that_must_start_is_claimed_for_a_free_thread_only) {
-  config_.batch_room = 3;
+  config_.batch_slots = 3;
   given_handlers(1, 1, /*prefetch=*/0);
   EXPECT_EQ(claim_.param(1), "4");
   EXPECT_EQ(claim_.param(3), "1");

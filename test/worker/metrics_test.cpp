@@ -93,7 +93,7 @@ TEST_F(MetricsTest, counters_that_may_raise_an_alarm_are_there_from_the_start) {
 }
 
 TEST_F(MetricsTest, the_state_of_the_loop_is_told) {
-  seen_.last_turn = now_;
+  seen_.last_iteration = now_;
   seen_.state.is_established = true;
   seen_.state.last_good = now_ - 1500ms;
   seen_.state.silence_limit = 20s;

@@ -195,9 +195,9 @@ TEST(ProcessLineTest, what_means_nothing_is_refused) {
 }
 
 TEST(ProcessLineTest, stray_output_is_told_from_a_broken_answer) {
-  EXPECT_TRUE(looks_like_answer(" {\"id\""));
-  EXPECT_FALSE(looks_like_answer("warning: {old}"));
-  EXPECT_FALSE(looks_like_answer(""));
+  EXPECT_TRUE(may_mean_answer(" {\"id\""));
+  EXPECT_FALSE(may_mean_answer("warning: {old}"));
+  EXPECT_FALSE(may_mean_answer(""));
 }
 
 }  // namespace

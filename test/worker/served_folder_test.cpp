@@ -26,7 +26,7 @@ TEST_F(ServedFolderTest, each_start_and_each_list_follow_the_link_again) {
   given_release("1");
   given_file("1/send");
   ServedFolder folder(path_of("current"));
-  ASSERT_TRUE(folder.look(refusal_)) << refusal_.reason;
+  ASSERT_TRUE(folder.check(refusal_)) << refusal_.reason;
   EXPECT_EQ(folder.find("send", refusal_)->path, path_of("1/send"));
   given_release("2");
   given_file("2/send");

@@ -12,14 +12,14 @@ class FakeQueue final : public TaskQueue {
   std::size_t reserved() const override { return reserved_slots; }
   std::size_t waiting() const override { return waiting_jobs; }
   std::size_t extra() const override { return extra_jobs; }
-  void look_again() override { ++looks; }
+  void slot_freed() override { ++freed_slots; }
   void drain() override { is_drained = true; }
 
   std::size_t busy_slots = 0;
   std::size_t reserved_slots = 0;
   std::size_t waiting_jobs = 0;
   std::size_t extra_jobs = 0;
-  int looks = 0;
+  int freed_slots = 0;
   bool is_drained = false;
 };
 
@@ -72,9 +72,9 @@ TEST_F(TaskQueueTest, is_told_of_slots_that_others_leave) {
   EXPECT_TRUE(queue_.has_free_slot());
   hand_over({{.id = 1}});
   EXPECT_FALSE(queue_.has_free_slot());
-  EXPECT_EQ(queue_.looks, 0);
+  EXPECT_EQ(queue_.freed_slots, 0);
   end_task(1);
-  EXPECT_EQ(queue_.looks, 1);
+  EXPECT_EQ(queue_.freed_slots, 1);
   EXPECT_TRUE(queue_.has_free_slot());
 }
 

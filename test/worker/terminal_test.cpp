@@ -24,7 +24,7 @@ class TerminalTest : public ::testing::Test {
   }
 
   Terminal look(int descriptor) const {
-    return Terminal::look(descriptor, [this](const char* name) -> const char* {
+    return Terminal::detect(descriptor, [this](const char* name) -> const char* {
       const auto variable = environment_.find(name);
       return variable == environment_.end() ? nullptr : variable->second.c_str();
     });

@@ -131,8 +131,8 @@ class WorkerBench : public ::testing::Test {
 
   int finish_pid() const { return FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0); }
 
-  // The end of a turn of the loop. The connection for outcomes comes up at once, if it may, but
-  // for one that the test has ended.
+  // The end of an iteration of the loop. The connection for outcomes comes up at once, if it may,
+  // but for one that the test has ended.
   void turn() {
     settle(timers_);
     if (!is_finish_to_be_had_ || !finish_.is_opening() || finish_.was_lost()) return;

@@ -16,7 +16,7 @@ constexpr size_t kMaxChildren = 8192;
 // meanwhile may be missed: callers repeat until there is none.
 size_t list_children(pid_t* pids, size_t capacity) noexcept;
 
-// The same by looking at every process: for kernels without CONFIG_PROC_CHILDREN.
+// The same by reading of every process: for kernels without CONFIG_PROC_CHILDREN.
 size_t list_children_by_parent(pid_t* pids, size_t capacity) noexcept;
 
 // Whether a child has ended and has not been reaped yet.

@@ -37,7 +37,7 @@ void discard(int fd) noexcept {
 
 bool Minder::run() noexcept {
   if (!open_watches() || !start_task()) return false;
-  while (!has_ended_) turn();
+  while (!has_ended_) iterate();
   kill_leftovers();
   return true;
 }
@@ -87,7 +87,7 @@ bool Minder::start_task() noexcept {
   return true;
 }
 
-void Minder::turn() noexcept {
+void Minder::iterate() noexcept {
   arm_timer();
   // Poll passes over negative descriptors.
   pollfd watched[] = {{is_line_open_ ? kLineFd : -1, POLLIN, 0},
@@ -139,7 +139,7 @@ void Minder::read_start() noexcept {
 
 void Minder::reap() noexcept {
   while (!has_ended_) {
-    // Look before reaping: while the task is a zombie, the task's number cannot name another group.
+    // Ask before reaping: while the task is a zombie, the task's number cannot name another group.
     siginfo_t ended{};
     if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
     if (ended.si_pid != task_) {

@@ -39,7 +39,7 @@ class Minder {
   bool open_watches() noexcept;
   bool is_too_late() noexcept;
   bool start_task() noexcept;
-  void turn() noexcept;
+  void iterate() noexcept;
   void read_orders() noexcept;
   void read_start() noexcept;
   void reap() noexcept;

@@ -24,7 +24,7 @@ struct TaskRules {
 // CLOCK_BOOTTIME in nanoseconds.
 int64_t boot_now() noexcept;
 
-// Turns this freshly forked child into the task, before `deadline` unless `deadline` is 0; never
+// Makes this freshly forked child the task, before `deadline` unless `deadline` is 0; never
 // returns. The last component of the path, command[0], names the file in kDirectoryFd.
 [[noreturn]] void become_task(pid_t minder, char** command, char** environment,
                               const TaskRules& rules, int64_t deadline, int failure_pipe) noexcept;

@@ -26,7 +26,7 @@ struct Config {
   std::vector<ProcessCommand> processes;
   bool is_folder_wanted = false;  // --tasks was given: the folder must be there
   int concurrency = 1;
-  int batch_room = 0;  // jobs beyond `concurrency` that tasks may take together with other jobs
+  int batch_slots = 0;  // jobs beyond `concurrency` that tasks may take together with other jobs
   bool once = false;
   bool may_gain_privileges = false;  // tasks, by sudo and the like
   std::string name;

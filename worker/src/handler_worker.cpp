@@ -140,7 +140,7 @@ pulse::Config Worker::Impl::config() const {
   pulse::Config config;
   config.name = options_.name;
   config.concurrency = options_.concurrency;
-  config.batch_room = options_.concurrency * static_cast<int>(largest_batch_ - 1);
+  config.batch_slots = options_.concurrency * static_cast<int>(largest_batch_ - 1);
   config.once = options_.once;
   config.prefetch = options_.prefetch;
   config.tasks_queue = true;

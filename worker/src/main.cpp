@@ -27,7 +27,7 @@ int end_early(const EarlyExit& early) {
 }
 
 // Only before threads are started: libpq's options are read from the environment.
-std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
+std::variant<Surroundings, EarlyExit> read_surroundings(const Config& config) {
   auto options = ConnectOptions::read(config.database, "pulse-worker " + config.name);
   if (const auto* problem = std::get_if<std::string>(&options)) {
     return EarlyExit{ExitCode::usage, "--database: " + *problem + "\n"};
@@ -35,7 +35,7 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
   TaskRefusal refusal;
   using Wish = ServedFolder::Wish;
   ServedFolder folder(config.tasks, config.is_folder_wanted ? Wish::named : Wish::usual);
-  const bool is_folder_there = folder.look(refusal);
+  const bool is_folder_there = folder.check(refusal);
   const bool may_be_missing =
       refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;
   if (!is_folder_there && !may_be_missing) {
@@ -107,12 +107,12 @@ int run_process(const Config& config) {
   // Takes environment variables, so before any thread is started.
   Watchers watchers;
   watchers.service_manager = ServiceManager::take_wishes();
-  auto found = look_around(config);
+  auto found = read_surroundings(config);
   if (const auto* early = std::get_if<EarlyExit>(&found)) return end_early(*early);
   set_up_process();
   const SystemClock clock;
   const Terminal terminal =
-      Terminal::look(STDERR_FILENO, [](const char* name) { return getenv(name); });
+      Terminal::detect(STDERR_FILENO, [](const char* name) { return getenv(name); });
   ProgressSummary progress(clock, [&] { return terminal.columns(); });
   Log log(config.log_format, config.log_level, STDERR_FILENO,
           terminal.takes_colour(config.log_format) ? LogColour::by_outcome : LogColour::none);

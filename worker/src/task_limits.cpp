@@ -23,7 +23,7 @@ TaskLimits::TaskLimits(Session& session, const Heartbeat& heartbeat, HeldJobs& h
   session_.add_sender([this] { return send_next(); });
 }
 
-void TaskLimits::look() {
+void TaskLimits::refresh() {
   is_wanted_ = true;
   session_.wake();
 }

@@ -17,7 +17,7 @@ class TaskLimits {
              Log& log);
 
   // Tasks have changed.
-  void look();
+  void refresh();
 
   // Jobs have other limits, perhaps.
   std::function<void()> on_changed;

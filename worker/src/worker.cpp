@@ -32,7 +32,7 @@ std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<Tim
 
 ExecutorConfig executor_config(const Config& config) {
   const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
-  return {static_cast<std::size_t>(config.concurrency + config.batch_room),
+  return {static_cast<std::size_t>(config.concurrency + config.batch_slots),
           static_cast<std::size_t>(ahead), config.task_output != TaskOutputUse::discard};
 }
 
@@ -53,7 +53,7 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       host_check_(sessions_.finish, timers, log),
       crontab_(sessions_.finish, timers, log),
       claimer_({config.name, static_cast<std::size_t>(config.concurrency),
-                static_cast<std::size_t>(config.batch_room), config.once, config.prefetch,
+                static_cast<std::size_t>(config.batch_slots), config.once, config.prefetch,
                 config.max_held_bytes},
                sessions_.claim, heartbeat_, held_, finisher_, timers, log),
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
@@ -75,8 +75,8 @@ void Worker::wire_sessions() {
   sessions_.on_notice = [this](const Notice& notice) {
     if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
     if (notice.sqlstate == sqlstate::kHandlersChanged) {
-      heartbeat_.look_for_handlers();
-      task_limits_.look();
+      heartbeat_.ask_for_handlers();
+      task_limits_.refresh();
     }
     if (notice.sqlstate == sqlstate::kWarning) {
       log_.warning("server_warns",
@@ -105,11 +105,11 @@ void Worker::wire_heartbeat() {
     if (patience_.is_running()) patience_.start_in(kOncePatience);
     executor_.take_good_beat();
     sessions_.claim.wake();
-    finisher_.look_again();
+    finisher_.wake_for_reports();
     if (must_share()) sessions_.finish.open();
   };
   task_limits_.on_changed = [this] { executor_.check_limits(); };
-  sweeper_.on_workers_lost = [this] { host_check_.look_again(); };
+  sweeper_.on_workers_lost = [this] { host_check_.check_again(); };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
     sweeper_.leave_interval_to_others(sweeps);
   };
@@ -135,7 +135,7 @@ void Worker::wire_jobs() {
     executor_.fill_slots();
   };
   claimer_.must_share = [this] { return must_share(); };
-  claimer_.next_errand = [this] { return earlier(sweeper_.next_sweep(), host_check_.next_look()); };
+  claimer_.next_errand = [this] { return earlier(sweeper_.next_sweep(), host_check_.due()); };
   sessions_.finish.on_lost = [this](const std::string&) {
     if (must_share()) claimer_.share();
   };
@@ -152,9 +152,9 @@ void Worker::wire_jobs() {
   claimer_.on_quiet = [this] { advance(); };
   if (config_.tasks_queue) let_jobs_go_back();
   executor_.on_slot_free = [this] {
-    if (queue_ != nullptr) queue_->look_again();
+    if (queue_ != nullptr) queue_->slot_freed();
     executor_.fill_slots();
-    claimer_.look_again();
+    claimer_.reconsider();
     advance();
   };
   executor_.on_job_took = [this](std::chrono::nanoseconds duration) {
@@ -164,7 +164,7 @@ void Worker::wire_jobs() {
   executor_.on_exhausted = [this](const std::string& reason) { take_exhaustion(reason); };
   finisher_.on_sending = [this] { claimer_.claim_if_due(); };
   finisher_.on_answered = [this] {
-    claimer_.look_again();
+    claimer_.reconsider();
     advance();
   };
   finisher_.on_claim_lost = [this](ClaimKey claim) { executor_.revoke(claim); };
@@ -182,7 +182,7 @@ void Worker::set_queue(TaskQueue& queue) {
   queue.has_free_slot = [this] {
     return executor_.slots_taken() < static_cast<std::size_t>(config_.concurrency);
   };
-  queue.on_more_extra = [this] { claimer_.look_again(); };
+  queue.on_more_extra = [this] { claimer_.reconsider(); };
   queue.slot_awaited_since = [this] { return executor_.slot_awaited_since(); };
   executor_.set_queue(&queue);
   claimer_.slots_in_use = [this, &queue] { return executor_.slots_taken() + queue.waiting(); };
@@ -194,7 +194,7 @@ void Worker::serve(std::vector<std::string> tasks) {
   executables_ = std::move(tasks);
   are_functions_told_ = false;
   serve_all();
-  if (heartbeat_.registration()) heartbeat_.look_for_handlers();
+  if (heartbeat_.registration()) heartbeat_.ask_for_handlers();
 }
 
 void Worker::load_crontab(CrontabItems items) {

@@ -42,7 +42,7 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
       random_(random_source()),
       rules_(task_rules(config, log)),
       written_(config.task_output, loop_.timers(), log),
-      missing_(loop_.timers(), [this] { look_for_missing(); }),
+      missing_(loop_.timers(), [this] { check_missing_tasks(); }),
       functions_(
           [this, options = surroundings.database] { return make_connection(loop_, options); },
           surroundings.database.deadline(), loop_.timers(), random_, log),
@@ -124,7 +124,7 @@ void WorkerProcess::read_crontab_again() {
 }
 
 // Jobs of a missing task are left to other workers, until the task is there again.
-void WorkerProcess::look_for_missing() {
+void WorkerProcess::check_missing_tasks() {
   auto tasks = router_.read_tasks_again();
   const std::set<std::string>& missing = surroundings_.folder.missing();
   if (tasks != std::exchange(served_, tasks)) {
@@ -136,10 +136,10 @@ void WorkerProcess::look_for_missing() {
 }
 
 void WorkerProcess::tell_watchers() {
-  if (watchers_.status != nullptr) turning_.emplace(loop_.timers(), kTurnInterval, nullptr);
+  if (watchers_.status != nullptr) iterating_.emplace(loop_.timers(), kIterationInterval, nullptr);
   const bool is_watched = watchers_.status != nullptr || watchers_.progress != nullptr ||
                           service_manager_.is_listening();
-  if (is_watched) loop_.on_turn = [this] { publish(); };
+  if (is_watched) loop_.on_iteration = [this] { publish(); };
 }
 
 void WorkerProcess::publish() {

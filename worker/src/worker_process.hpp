@@ -33,7 +33,7 @@ struct Surroundings {
   std::optional<CrontabItems> crontab;  // absent: no file of schedules
 };
 
-// The parts that hear the worker's state at the end of each turn of the loop.
+// The parts that hear the worker's state at the end of each iteration of the loop.
 struct Watchers {
   Status* status = nullptr;
   ProgressSummary* progress = nullptr;
@@ -58,7 +58,7 @@ class WorkerProcess {
   void take_surroundings();
   void reload();
   void read_crontab_again();
-  void look_for_missing();
+  void check_missing_tasks();
   void tell_watchers();
   void publish();
 
@@ -81,8 +81,8 @@ class WorkerProcess {
   Worker worker_;
   Signals signals_{loop_};
   ServiceManager service_manager_;
-  std::optional<IntervalTimer> turning_;  // also when there is nothing to do
-  std::optional<Zombies> zombies_;        // of a container whose PID 1 this is
+  std::optional<IntervalTimer> iterating_;  // also when there is nothing to do
+  std::optional<Zombies> zombies_;          // of a container whose PID 1 this is
   std::optional<TerminalWatch> terminal_;
   ExitCode exit_code_ = ExitCode::drained;
 };

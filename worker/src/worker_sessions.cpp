@@ -78,7 +78,7 @@ bool WorkerSessions::are_refused_for_good() {
 void WorkerSessions::tell_pooled() {
   if (std::exchange(is_pooled_told_, true)) return;
   log_.warning("pooled", {{"hint",
-                           "a pooler stands between: the worker looks for jobs at each "
+                           "a pooler stands between: the worker asks for jobs at each "
                            "pulse.poll_interval, and its end is noticed by its silence only"}});
 }
 

@@ -16,16 +16,16 @@ std::string code_of_line(const Token& token, std::string_view purpose) {
 std::string key_of_line(const Token& token) { return code_of_line(token, "key of sign-ins"); }
 
 // Tells which line a cookie belongs to, and nothing about the line.
-std::string mark_of_line(const Token& token) {
-  constexpr std::size_t kMarkBytes = 16;
-  return hexadecimal(code_of_line(token, "mark of sign-ins").substr(0, kMarkBytes));
+std::string fingerprint_of_line(const Token& token) {
+  constexpr std::size_t kFingerprintBytes = 16;
+  return hexadecimal(code_of_line(token, "mark of sign-ins").substr(0, kFingerprintBytes));
 }
 
 std::string csrf_of(std::string_view secret, std::string_view cookie) {
   return hexadecimal(authentication_code(secret, "forms of sign-in\n" + std::string(cookie)));
 }
 
-std::optional<std::chrono::sys_seconds> end_of(std::string_view digits) {
+std::optional<std::chrono::sys_seconds> expiry_of(std::string_view digits) {
   std::int64_t seconds = 0;
   const char* const last = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), last, seconds);
@@ -38,7 +38,7 @@ std::optional<std::chrono::sys_seconds> end_of(std::string_view digits) {
 std::string make_sign_in(const Token& token, std::string_view secret,
                          std::chrono::sys_seconds end) {
   const std::string readable =
-      mark_of_line(token) + '.' + std::to_string(end.time_since_epoch().count());
+      fingerprint_of_line(token) + '.' + std::to_string(end.time_since_epoch().count());
   return readable + '.' + hexadecimal(seal(key_of_line(token), secret, readable));
 }
 
@@ -47,11 +47,11 @@ std::optional<SignIn> read_sign_in(std::string_view cookie, const TokenList& tok
   const std::size_t first = cookie.find('.');
   const std::size_t last = cookie.rfind('.');
   if (first == last) return std::nullopt;
-  const auto end = end_of(cookie.substr(first + 1, last - first - 1));
+  const auto end = expiry_of(cookie.substr(first + 1, last - first - 1));
   const auto sealed = bytes_of(cookie.substr(last + 1));
   if (!end || !sealed) return std::nullopt;
   for (const Token& token : tokens) {
-    if (!are_same(mark_of_line(token), cookie.substr(0, first))) continue;
+    if (!are_same(fingerprint_of_line(token), cookie.substr(0, first))) continue;
     const auto secret = open_seal(key_of_line(token), *sealed, cookie.substr(0, last));
     if (!secret || !are_same(sha256(*secret), token.hash)) return std::nullopt;
     if (*end <= now) return std::nullopt;

@@ -41,7 +41,7 @@ struct Understood {
   std::optional<std::string> problem;
 };
 
-std::optional<std::string> take_line(TokenList& list, const std::string& line) {
+std::optional<std::string> add_line(TokenList& list, const std::string& line) {
   auto token = parse_line(line);
   if (!token) return "is not NAME ROLE sha256:HASH, as \"pulse token\" prints it";
   if (std::any_of(list.begin(), list.end(),
@@ -59,7 +59,7 @@ Understood understand(std::string_view text) {
   for (int number = 1; std::getline(lines, line); ++number) {
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const auto problem = take_line(read.list, line);
+    const auto problem = add_line(read.list, line);
     if (problem && !read.problem) read.problem = "line " + std::to_string(number) + ' ' + *problem;
   }
   return read;
@@ -87,14 +87,14 @@ std::variant<Tokens, std::string> Tokens::read(const std::string& path) {
   auto list = parse_tokens(tokens.text_);
   if (auto* problem = std::get_if<std::string>(&list)) return path + ": " + *problem;
   tokens.list_ = std::move(std::get<TokenList>(list));
-  tokens.looked_ = std::chrono::steady_clock::now();
+  tokens.checked_at_ = std::chrono::steady_clock::now();
   return tokens;
 }
 
 void Tokens::refresh() {
   const auto now = std::chrono::steady_clock::now();
-  if (path_.empty() || now - looked_ < std::chrono::seconds(1)) return;
-  looked_ = now;
+  if (path_.empty() || now - checked_at_ < std::chrono::seconds(1)) return;
+  checked_at_ = now;
   auto file = read_trusted_file(path_);
   problem_.reset();
   if (auto* problem = std::get_if<std::string>(&file)) {
@@ -111,7 +111,7 @@ void Tokens::refresh() {
   list_ = std::move(read.list);
 }
 
-std::optional<std::string> Tokens::take_problem() {
+std::optional<std::string> Tokens::new_problem() {
   const std::lock_guard lock(*mutex_);
   if (problem_ == told_) return std::nullopt;
   return told_ = problem_;

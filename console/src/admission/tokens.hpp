@@ -1,4 +1,4 @@
-// The file of tokens: which clients may do more than look, and as which role of the database.
+// The file of tokens: which clients may do more than read, and as which role of the database.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ class Tokens {
   TokenList all();
 
   // Why the file could not be read again: once, until the file is read or there is another reason.
-  std::optional<std::string> take_problem();
+  std::optional<std::string> new_problem();
 
  private:
   void refresh();
@@ -54,7 +54,7 @@ class Tokens {
   TokenList list_;
   std::optional<std::string> problem_;
   std::optional<std::string> told_;
-  std::chrono::steady_clock::time_point looked_;
+  std::chrono::steady_clock::time_point checked_at_;
 };
 
 }  // namespace pulse::console

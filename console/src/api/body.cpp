@@ -69,7 +69,7 @@ const Field& field_of(std::initializer_list<Field> fields, const std::string& na
   return *field;
 }
 
-void take_member(Body& body, const Field& field, std::string_view text) {
+void add_member(Body& body, const Field& field, std::string_view text) {
   if (field.kind == Is::document) {
     body.documents[field.name] = text;
     if (text == "null") body.documents.erase(field.name);
@@ -118,7 +118,7 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
         refuse(http_status::kBadRequest, "the member '" + name + "' comes twice",
                "Send each once.");
       }
-      take_member(body, field_of(fields, name), value);
+      add_member(body, field_of(fields, name), value);
     }
   }
   for (const Field& field : fields) {

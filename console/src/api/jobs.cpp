@@ -201,7 +201,7 @@ Response release(const Request& request) {
 
 void add_job_routes(Router& router) {
   router.add("POST", "/v1/jobs", Need::act, post_job);
-  router.add("GET", "/v1/jobs/{id}", Need::look, get);
+  router.add("GET", "/v1/jobs/{id}", Need::read, get);
   router.add("DELETE", "/v1/jobs/{id}", Need::act, cancel);
   router.add("PUT", "/v1/jobs/{id}/progress", Need::act, progress);
   router.add("PUT", "/v1/jobs/{id}/complete", Need::act, complete);

@@ -128,7 +128,7 @@ Response metrics(const Request& request, UnservedTasks& unserved) {
 
 void add_metrics_route(Router& router) {
   const auto unserved = std::make_shared<UnservedTasks>();
-  router.add("GET", "/metrics", Need::look,
+  router.add("GET", "/metrics", Need::read,
              [unserved](const Request& request) { return metrics(request, *unserved); });
 }
 

@@ -14,7 +14,7 @@ void Console::print_json(const std::string& document) const { output.print(inert
 
 void Console::print_list(const Columns& columns, const QueryResult& rows) const {
   if (options.is_json) return print_json(json_list(columns, rows));
-  output.print(table(columns, rows, output.look()));
+  output.print(table(columns, rows, output.style()));
 }
 
 void Console::print_done(const std::string& words, const std::string& document) const {

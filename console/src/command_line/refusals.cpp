@@ -59,7 +59,7 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
   if (error.sqlstate == sqlstate::kNoPrivilege) {
     print_error(
         "role " + database.role() + " may not do this (" + error.message + ")", "",
-        "the owner of pg_pulse grants the rights to look with SELECT pulse.grant_observer(" +
+        "the owner of pg_pulse grants the rights to read with SELECT pulse.grant_observer(" +
             quoted(database.role()) +
             "), and to act with grant_operator; to add jobs, "
             "grant_producer; schedules, grant_scheduler");
@@ -74,7 +74,7 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
   return was_interrupted() ? ExitStatus::interrupted : ExitStatus::refused;
 }
 
-ExitStatus tell_unreachable(const std::string& reason) {
+ExitStatus report_unreachable(const std::string& reason) {
   print_error(reason, "", "-d and libpq's environment (PGHOST, PGDATABASE …) say which database");
   return ExitStatus::no_database;
 }

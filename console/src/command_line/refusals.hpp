@@ -8,6 +8,6 @@ namespace pulse::console {
 
 // Tells on standard error.
 ExitStatus tell_refusal(const SqlError& error, Database& database);
-ExitStatus tell_unreachable(const std::string& reason);
+ExitStatus report_unreachable(const std::string& reason);
 
 }  // namespace pulse::console

@@ -24,7 +24,7 @@ struct WantedChange {
 void show_sample(Console& console, const ChangePreview& preview) {
   if (preview.sample_ids.empty() || console.options.is_agreed) return;
   const QueryResult jobs = read_sample(console.database, preview);
-  std::fputs(table(sample_columns(), jobs, console.output.look()).c_str(), stderr);
+  std::fputs(table(sample_columns(), jobs, console.output.style()).c_str(), stderr);
   if (preview.jobs > static_cast<std::int64_t>(preview.sample_ids.size()))
     std::fputs("…\n", stderr);
 }

@@ -9,16 +9,16 @@
 namespace pulse::console {
 namespace {
 
-std::string findings_text(const QueryResult& findings, const Look& look) {
-  if (findings.empty()) return look.tinted("nothing is wrong", Tint::good) + '\n';
+std::string findings_text(const QueryResult& findings, const Style& style) {
+  if (findings.empty()) return style.tinted("nothing is wrong", Tint::good) + '\n';
   std::string text;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const std::string severity = inert(findings[i].text("severity"));
     const auto field = [&](const char* name) {
       return inert(findings[i].optional_text(name).value_or(""));
     };
-    text += look.tinted(pad(severity, 9), tint_of_state(severity)) +
-            look.tinted(field("finding"), Tint::strong) + "\n         " + field("detail") +
+    text += style.tinted(pad(severity, 9), tint_of_state(severity)) +
+            style.tinted(field("finding"), Tint::strong) + "\n         " + field("detail") +
             "\n         " + field("what_to_do") + '\n';
   }
   return text;
@@ -29,7 +29,7 @@ ExitStatus examine(Console& console) {
   if (console.options.is_json) {
     console.print_json(json_list(finding_list().columns, findings));
   } else {
-    console.output.print(findings_text(findings, console.output.look()));
+    console.output.print(findings_text(findings, console.output.style()));
   }
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (findings[i].text("severity") != "notice") return ExitStatus::refused;

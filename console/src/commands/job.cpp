@@ -13,7 +13,7 @@ void add_job(CommandLine& line) {
     if (console.options.is_json) {
       console.print_json(job_page_json(page));
     } else {
-      console.output.print(job_page_text(page, console.output.look()));
+      console.output.print(job_page_text(page, console.output.style()));
     }
     return ExitStatus::done;
   };

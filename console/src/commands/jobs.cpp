@@ -13,9 +13,9 @@ ExitStatus list_jobs(Console& console, const JobSearch& search) {
   const FoundJobs page = find_jobs(console.database, search);
   console.print_list(kFoundColumns, page.rows);
   if (page.is_cut(search)) {
-    std::fprintf(stderr, "pulse: %s; --before %s looks further\n", clause_of_cut(search),
+    std::fprintf(stderr, "pulse: %s; --before %s reads further\n", clause_of_cut(search),
                  page.next->c_str());
-  } else if (page.next && console.output.look().is_terminal && !console.options.is_json) {
+  } else if (page.next && console.output.style().is_terminal && !console.options.is_json) {
     std::fprintf(stderr, "more: --before %s\n", page.next->c_str());
   }
   return ExitStatus::done;

@@ -13,7 +13,7 @@ void add_overview(CommandLine& line) {
     if (console.options.is_json) {
       console.print_json(json_of(columns, rows[0]) + '\n');
     } else {
-      console.output.print(record(columns, rows[0], console.output.look()));
+      console.output.print(record(columns, rows[0], console.output.style()));
     }
     return ExitStatus::done;
   });

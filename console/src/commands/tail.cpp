@@ -80,7 +80,7 @@ std::string ids_of(const nlohmann::json& event) {
 
 // Any role may notify, so nothing of an event is taken for granted.
 std::string event_line(const std::string& now, const std::string& payload, bool is_json,
-                       const Look& look) {
+                       const Style& style) {
   if (is_json) {
     const auto is_control = [](unsigned char c) { return c < ' '; };
     const bool is_line =
@@ -90,7 +90,7 @@ std::string event_line(const std::string& now, const std::string& payload, bool 
   const auto event = nlohmann::json::parse(payload, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return spell_time(now) + "  " + inert(payload) + '\n';
   std::string line = spell_time(now) + "  " +
-                     look.tinted(inert(text_at(event, "event")), Tint::warning) + "  " +
+                     style.tinted(inert(text_at(event, "event")), Tint::warning) + "  " +
                      inert(text_at(event, "cause")) + "  jobs " + inert(ids_of(event));
   if (const std::string worker = text_at(event, "worker"); !worker.empty()) {
     line += " of worker " + inert(worker);
@@ -101,11 +101,11 @@ std::string event_line(const std::string& now, const std::string& payload, bool 
   return line + '\n';
 }
 
-std::string ended_line(const QueryResult::Row& job, bool is_json, const Look& look) {
+std::string ended_line(const QueryResult::Row& job, bool is_json, const Style& style) {
   if (is_json) return inert_json(json_of(kEndedColumns, job)) + '\n';
   const std::string state = inert(job.text("state"));
   return shown(kEndedColumns, "finished_at", job) + "  " +
-         look.tinted(state, tint_of_state(state)) + "  job " + job.text("id") + "  " +
+         style.tinted(state, tint_of_state(state)) + "  job " + job.text("id") + "  " +
          inert(job.text("identifier")) + "  attempt " + job.text("attempts") + " of " +
          job.text("max_attempts") + '\n';
 }
@@ -138,28 +138,28 @@ class Outage {
 // Until the output is lost; throws Unreachable.
 void follow(Console& console, Outage& outage, ShownEnds& shown_ids, const std::string& since) {
   const bool is_json = console.options.is_json;
-  const Look& look = console.output.look();
+  const Style& style = console.output.style();
   console.database.query("LISTEN pulse_events");
-  bool has_looked = false;
-  auto look_at = std::chrono::steady_clock::now();
+  bool has_read = false;
+  auto next_reading = std::chrono::steady_clock::now();
   for (;;) {
     const auto left =
-        std::chrono::duration_cast<Duration>(look_at - std::chrono::steady_clock::now());
+        std::chrono::duration_cast<Duration>(next_reading - std::chrono::steady_clock::now());
     const auto event = console.database.wait_for_notification(std::max(left, Duration(0)));
     if (event) {
       const QueryResult now = console.database.query(kNow);
-      if (!print_now(event_line(now[0].text("now"), *event, is_json, look))) return;
+      if (!print_now(event_line(now[0].text("now"), *event, is_json, style))) return;
     }
     // Events that come without a pause keep no end back.
-    if (std::chrono::steady_clock::now() < look_at) continue;
-    look_at = std::chrono::steady_clock::now() + kInterval;
+    if (std::chrono::steady_clock::now() < next_reading) continue;
+    next_reading = std::chrono::steady_clock::now() + kInterval;
     const QueryResult ended = console.database.query(kEnded, {since});
     // Sessions that the server ends at once, again and again, are one outage.
-    if (std::exchange(has_looked, true)) outage.is_over();
+    if (std::exchange(has_read, true)) outage.is_over();
     for (std::size_t i = ended.size(); i > 0; --i) {
       const auto job = ended[i - 1];
       if (!shown_ids.is_new(job.text("id") + ' ' + job.text("finished_at"))) continue;
-      if (!print_now(ended_line(job, is_json, look))) return;
+      if (!print_now(ended_line(job, is_json, style))) return;
     }
   }
 }

@@ -16,7 +16,7 @@ namespace pulse::console {
 namespace {
 
 ExitStatus show_top(Console& console, const std::string& interval) {
-  if (isatty(STDIN_FILENO) != 1 || !console.output.look().is_terminal) {
+  if (isatty(STDIN_FILENO) != 1 || !console.output.style().is_terminal) {
     std::fputs("pulse: top needs a terminal; overview and the other commands do not\n", stderr);
     return ExitStatus::usage;
   }
@@ -27,7 +27,7 @@ ExitStatus show_top(Console& console, const std::string& interval) {
   // terminal.
   leave_interrupts();
   try {
-    Screen screen(console.output.look().has_colours);
+    Screen screen(console.output.style().has_colours);
     Top(console.database, screen, *parse_duration(interval)).run();
   } catch (const NoScreen& problem) {
     const char* term = std::getenv("TERM");
@@ -46,7 +46,7 @@ void add_top(CommandLine& line) {
   line.add("top", "Everything live, on the whole screen",
            [interval](Console& console) { return show_top(console, *interval); })
       .add_option("-i,--interval", *interval,
-                  "The least time from one look to the next, as 500ms or 5s")
+                  "The least time from one reading to the next, as 500ms or 5s")
       ->check([](const std::string& text) {
         const auto parsed = parse_duration(text);
         const bool is_right = parsed && *parsed >= Duration(100);

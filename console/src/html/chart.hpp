@@ -34,7 +34,7 @@ struct Chart {
 
 Markup chart(const Chart& chart);
 
-// The top of the scale: a round number that is not below `highest`, and whose half is round, too.
+// The top of the scale: a round number not below `highest`, whose half is a round number, too.
 double round_up(double highest, bool is_whole = false);
 
 }  // namespace pulse::console

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/text/inert.hpp"
-#include "output/look.hpp"
+#include "output/style.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {
@@ -139,14 +139,14 @@ Markup node(const FlowJob& job, const Place& middle) {
                                       {"width", number(kNodeWidth)},
                                       {"height", number(kNodeHeight)},
                                       {"rx", "6"}});
-  const Markup edge_mark = element("rect", {{"class", "mark"},
-                                            {"x", number(place.x)},
-                                            {"y", number(place.y + 6)},
-                                            {"width", "3"},
-                                            {"height", number(kNodeHeight - 12)},
-                                            {"rx", "1.5"}});
+  const Markup stripe = element("rect", {{"class", "stripe"},
+                                         {"x", number(place.x)},
+                                         {"y", number(place.y + 6)},
+                                         {"width", "3"},
+                                         {"height", number(kNodeHeight - 12)},
+                                         {"rx", "1.5"}});
   return element("a", {{"href", Url("/jobs").part(job.id)}, {"class", node_css(job.state)}},
-                 {element("title", "", job.name + " · " + job.state), box, edge_mark,
+                 {element("title", "", job.name + " · " + job.state), box, stripe,
                   text(14, 19, "title", fit(inert(job.name), kLetters)),
                   text(14, 35, "note", job.state + " · " + job.id)});
 }
@@ -156,9 +156,9 @@ Markup node(const FlowJob& job, const Place& middle) {
 std::vector<std::size_t> layers_of(const std::vector<FlowJob>& jobs) {
   const Numbers numbers = numbers_of(jobs);
   std::vector<std::size_t> layer(jobs.size(), 0);
-  // A layer more per round; without a circle there are at most as many layers as jobs.
+  // A layer more per pass; without a circle there are at most as many layers as jobs.
   bool has_changed = true;
-  for (std::size_t round = 0; round < jobs.size() && has_changed; ++round) {
+  for (std::size_t pass = 0; pass < jobs.size() && has_changed; ++pass) {
     has_changed = false;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       for (const std::string& parent : jobs[i].parents) {

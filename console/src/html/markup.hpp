@@ -1,4 +1,4 @@
-// HTML as a type of its own. Only escaping turns a text into markup. The names of elements and
+// HTML as a type of its own. Only escaping makes a text markup. The names of elements and
 // attributes are constants that the compiler checks. So no text of a job can become a tag, a
 // script, a style or an address.
 #pragma once
@@ -94,8 +94,8 @@ Markup element(Tag tag, const char* css, const Markup& content = Markup());
 // A text whose lines are kept, for an element that keeps lines.
 Markup lines(std::string_view text);
 
-// A mark: there, or not.
-inline std::optional<std::string> mark(bool is_there) {
+// The value of an attribute that is there, without a text, or not.
+inline std::optional<std::string> present_if(bool is_there) {
   return is_there ? std::optional<std::string>("") : std::nullopt;
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "output/look.hpp"
+#include "output/style.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

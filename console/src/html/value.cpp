@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "html/moment.hpp"
-#include "output/look.hpp"
+#include "output/style.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

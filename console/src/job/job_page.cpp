@@ -123,13 +123,13 @@ std::string block(const std::string& text) {
   return result + '\n';
 }
 
-std::string heading(const Look& look, std::string_view title) {
-  return '\n' + look.tinted(title, Tint::strong) + '\n';
+std::string heading(const Style& style, std::string_view title) {
+  return '\n' + style.tinted(title, Tint::strong) + '\n';
 }
 
-std::string explanation(const QueryResult& rows, const Look& look) {
+std::string explanation(const QueryResult& rows, const Style& style) {
   if (rows.empty()) return {};
-  std::string text = heading(look, "Why");
+  std::string text = heading(style, "Why");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     text += "  " + pad(inert(rows[i].text("blocker")), 10) + "  " +
             inert(rows[i].optional_text("detail").value_or("")) + '\n';
@@ -138,7 +138,7 @@ std::string explanation(const QueryResult& rows, const Look& look) {
 }
 
 // A line for each attempt, with a bar for the running attempt.
-std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, const Look& look) {
+std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, const Style& style) {
   std::string text;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const auto attempt = attempts[i];
@@ -146,25 +146,26 @@ std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, c
     text += "  " + pad_before(inert(attempt.text("attempt")), 3) + "  " +
             shown(kAttemptColumns, "claimed_at", attempt) + "  " +
             pad_before(shown(kAttemptColumns, "ran_for", attempt), 12) + "  " +
-            look.tinted(pad(outcome, 11), tint_of_state(outcome)) + "  " +
+            style.tinted(pad(outcome, 11), tint_of_state(outcome)) + "  " +
             inert(attempt.optional_text("worker").value_or("")) + ' ' +
-            look.tinted(inert(attempt.optional_text("worker_id").value_or("")), Tint::faint) + '\n';
+            style.tinted(inert(attempt.optional_text("worker_id").value_or("")), Tint::faint) +
+            '\n';
     if (!attempt.is_null("error")) text += block(attempt.text("error"));
   }
   if (!job.is_null("runs_for")) {
     text += "  " + pad_before(inert(job.text("attempts")), 3) + "  " +
             shown(kJobColumns, "claimed_at", job) + "  " +
             pad_before(shown(kJobColumns, "runs_for", job), 12) + "  " +
-            look.tinted(pad("running", 11), Tint::busy) + "  " +
+            style.tinted(pad("running", 11), Tint::busy) + "  " +
             (job.is_null("progress") ? "" : progress_bar(job.number("progress"), 22)) + '\n';
   }
-  return text.empty() ? text : heading(look, "Attempts") + text;
+  return text.empty() ? text : heading(style, "Attempts") + text;
 }
 
 std::string document(const QueryResult::Row& job, const char* field, const char* title,
-                     const Look& look) {
+                     const Style& style) {
   if (job.is_null(field) || job.text(field) == "null") return {};
-  return heading(look, title) + block(job.text(field));
+  return heading(style, title) + block(job.text(field));
 }
 
 // A standby has no explanation, because a standby sees neither locks nor sessions of its primary.
@@ -192,12 +193,13 @@ std::string job_page_json(const JobPage& page) {
          ",\n \"attempts\": " + objects(kAttemptColumns, page.attempts) + "}\n";
 }
 
-std::string job_page_text(const JobPage& page, const Look& look) {
+std::string job_page_text(const JobPage& page, const Style& style) {
   const auto job = page.job[0];
-  return record(kJobColumns, job, look) + explanation(page.reasons, look) +
-         timeline(job, page.attempts, look) + document(job, "payload", "Payload", look) +
-         document(job, "checkpoint", "Checkpoint", look) + document(job, "result", "Result", look) +
-         (page.attempts.empty() ? document(job, "last_error", "Last error", look) : "");
+  return record(kJobColumns, job, style) + explanation(page.reasons, style) +
+         timeline(job, page.attempts, style) + document(job, "payload", "Payload", style) +
+         document(job, "checkpoint", "Checkpoint", style) +
+         document(job, "result", "Result", style) +
+         (page.attempts.empty() ? document(job, "last_error", "Last error", style) : "");
 }
 
 }  // namespace pulse::console

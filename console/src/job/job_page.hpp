@@ -6,7 +6,7 @@
 
 #include "database/database.hpp"
 #include "output/columns.hpp"
-#include "output/look.hpp"
+#include "output/style.hpp"
 
 namespace pulse::console {
 
@@ -22,7 +22,7 @@ const Columns& job_columns();
 // Throws as Database::query does; an unknown job is refused.
 JobPage read_job_page(Database& database, const std::string& id);
 
-std::string job_page_text(const JobPage& page, const Look& look);
+std::string job_page_text(const JobPage& page, const Style& style);
 std::string job_page_json(const JobPage& page);
 
 }  // namespace pulse::console

@@ -52,8 +52,8 @@ bool is_wanted(const QueryResult::Row& job, Due due) {
 
 const char* clause_of_cut(const JobSearch& search) {
   return search.is_by_end
-             ? "only the last ends were looked at, so earlier ones may meet the filter, too"
-             : "only the newest jobs were looked at, so older ones may meet the filter, too";
+             ? "only the last ends were read, so earlier ones may meet the filter, too"
+             : "only the newest jobs were read, so older ones may meet the filter, too";
 }
 
 // A call reads a bounded number of jobs, however many there are; the answer says where the next

@@ -139,7 +139,7 @@ const List& queue_list() {
   return kList;
 }
 
-// The view looks for jobs of each worker, so the statement first chooses the shown workers.
+// The view searches the jobs of each worker, so the statement first chooses the shown workers.
 #define PULSE_WORKER                                                         \
   "SELECT id, name, hostname, pid, status, running_jobs,"                    \
   " extract(epoch FROM silent_for) AS silent_for, attached, slots, version," \
@@ -306,7 +306,7 @@ bool is_cut(const QueryResult& failures) {
 }
 
 const char* const kFailuresAreCut =
-    "only the last failures were looked at, so more jobs may have failed in the same ways";
+    "only the last failures were read, so more jobs may have failed in the same ways";
 
 const List& finding_list() {
   static const List kList{"SELECT severity, finding, detail, what_to_do FROM pulse.doctor()",

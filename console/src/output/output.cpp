@@ -50,7 +50,8 @@ bool page(const std::string& text) {
 
 void Output::print(const std::string& text) const {
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  if (look_.is_terminal && may_page_ && look_.rows > 0 && lines >= look_.rows && page(text)) return;
+  if (style_.is_terminal && may_page_ && style_.rows > 0 && lines >= style_.rows && page(text))
+    return;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

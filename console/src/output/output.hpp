@@ -3,21 +3,21 @@
 
 #include <string>
 
-#include "output/look.hpp"
+#include "output/style.hpp"
 
 namespace pulse::console {
 
 class Output {
  public:
-  Output(Look look, bool may_page) : look_(look), may_page_(may_page) {}
+  Output(Style style, bool may_page) : style_(style), may_page_(may_page) {}
 
-  const Look& look() const { return look_; }
+  const Style& style() const { return style_; }
 
   // On a terminal, a text with more lines than the terminal goes through PAGER, as in psql.
   void print(const std::string& text) const;
 
  private:
-  Look look_;
+  Style style_;
   bool may_page_;
 };
 

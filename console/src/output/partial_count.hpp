@@ -24,7 +24,7 @@ struct PartialCount {
 PartialCount sum_of(const QueryResult::Row& overview, std::initializer_list<const char*> fields);
 
 // Columns of an SQL statement over rows of pulse.stats(): a plus or nothing. `plus` is for ready
-// (open) and future jobs of a task of which the server has not looked at each waiting job; where no
+// (open) and future jobs of a task of which the server has not read each waiting job; where no
 // commit counts, all counts may be parts.
 #define PULSE_PLUSES                                                                      \
   "CASE WHEN estimated AND ready + coalesce(future, 0) + parked IS DISTINCT FROM waiting" \

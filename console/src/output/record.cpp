@@ -6,7 +6,7 @@
 
 namespace pulse::console {
 
-std::string record(const Columns& columns, const QueryResult::Row& row, const Look& look) {
+std::string record(const Columns& columns, const QueryResult::Row& row, const Style& style) {
   std::size_t widest = 0;
   for (const Column& column : columns) widest = std::max(widest, width(column.title));
   std::string text;
@@ -14,7 +14,8 @@ std::string record(const Columns& columns, const QueryResult::Row& row, const Lo
     const std::string value = shown(column, row.optional_text(column.field));
     if (column.title.empty() || value.empty()) continue;
     const Tint tint = column.kind == Kind::state ? tint_of_state(value) : Tint::none;
-    text += look.tinted(pad(column.title, widest), Tint::strong) + "  " + look.tinted(value, tint);
+    text +=
+        style.tinted(pad(column.title, widest), Tint::strong) + "  " + style.tinted(value, tint);
     text += '\n';
   }
   return text;

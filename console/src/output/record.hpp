@@ -4,11 +4,11 @@
 #include <string>
 
 #include "output/columns.hpp"
-#include "output/look.hpp"
+#include "output/style.hpp"
 
 namespace pulse::console {
 
 // Without the values that are not there.
-std::string record(const Columns& columns, const QueryResult::Row& row, const Look& look);
+std::string record(const Columns& columns, const QueryResult::Row& row, const Style& style);
 
 }  // namespace pulse::console

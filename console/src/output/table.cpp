@@ -38,7 +38,7 @@ std::vector<ShownColumn> shown_columns(const Columns& columns, const QueryResult
   return result;
 }
 
-// Takes columns of room from the widest texts, until the line fits or nothing more can be taken.
+// Takes columns from the widest texts, until the line fits or nothing more can be taken.
 void narrow(std::vector<ShownColumn>& columns, std::size_t limit) {
   std::size_t total = 0;
   for (const ShownColumn& column : columns) total += column.width + kGap;
@@ -73,19 +73,19 @@ Tint tint_of(const Column& column, const std::string& text) {
 
 }  // namespace
 
-std::string table(const Columns& columns, const QueryResult& rows, const Look& look) {
+std::string table(const Columns& columns, const QueryResult& rows, const Style& style) {
   std::vector<ShownColumn> shown_here = shown_columns(columns, rows);
-  narrow(shown_here, look.columns);
+  narrow(shown_here, style.columns);
   const std::string gap(kGap, ' ');
   std::string titles;
   for (const ShownColumn& column : shown_here)
     titles += aligned(column, column.column->title) + gap;
-  std::string text = look.tinted(without_trailing_spaces(titles), Tint::strong) + '\n';
+  std::string text = style.tinted(without_trailing_spaces(titles), Tint::strong) + '\n';
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::string line;
     for (const ShownColumn& column : shown_here) {
       const Tint tint = tint_of(*column.column, column.texts[i]);
-      line += look.tinted(aligned(column, column.texts[i]), tint) + gap;
+      line += style.tinted(aligned(column, column.texts[i]), tint) + gap;
     }
     text += without_trailing_spaces(std::move(line)) + '\n';
   }

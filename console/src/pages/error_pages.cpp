@@ -17,8 +17,8 @@ Markup sign_in(const std::string& next, const Markup& said) {
                 element("input", {{"type", "password"},
                                   {"name", "token"},
                                   {"autocomplete", "current-password"},
-                                  {"required", mark(true)},
-                                  {"autofocus", mark(true)}})}),
+                                  {"required", present_if(true)},
+                                  {"autofocus", present_if(true)}})}),
        element("p", "hint",
                {"A token is made by ", element("code", "", "pulse token NAME ROLE"),
                 ": its line goes into the file of --tokens, and the secret is printed once. "
@@ -55,8 +55,8 @@ Response error_page(const Request& request, const Problem& problem) {
   Markup content{element("h1", "", problem.title), element("p", "", problem.detail)};
   if (!problem.hint.empty()) content += element("p", "hint", problem.hint);
   if (problem.status == http_status::kUnavailable) {
-    content +=
-        element("p", {{"data-retry", mark(true)}}, "This page comes back when the database does.");
+    content += element("p", {{"data-retry", present_if(true)}},
+                       "This page comes back when the database does.");
   }
   content += element("div", "answer", button(Url("/"), "Overview"));
   return shown_page(request,

@@ -96,7 +96,7 @@ Response shown_page(const Request& request, const View& view) {
   const Markup body{
       element("a", {{"class", "skip"}, {"href", Url::to_place("main")}}, "Skip to the content"),
       header(request, view),
-      element("p", {{"id", "trouble"}, {"role", "status"}, {"hidden", mark(true)}}),
+      element("p", {{"id", "trouble"}, {"role", "status"}, {"hidden", present_if(true)}}),
       element("main", {{"id", "main"}, {"tabindex", "-1"}}, view.content)};
   const Appearance& known = appearance();
   const std::string site = known.title.empty() ? "" : known.title + " · ";
@@ -168,11 +168,11 @@ Markup hidden_field(const char* name, const std::string& value) {
 
 Markup answers(const Answer& answer) {
   const char* const css = answer.is_grave ? "danger" : "primary";
-  const Markup yes =
-      element("button", {{"class", css}, {"type", "submit"}, {"autofocus", mark(!answer.is_grave)}},
-              answer.yes);
+  const Markup yes = element(
+      "button", {{"class", css}, {"type", "submit"}, {"autofocus", present_if(!answer.is_grave)}},
+      answer.yes);
   const Markup no = element(
-      "a", {{"class", "button"}, {"href", answer.back}, {"autofocus", mark(answer.is_grave)}},
+      "a", {{"class", "button"}, {"href", answer.back}, {"autofocus", present_if(answer.is_grave)}},
       answer.no);
   return element("div", "answer", {yes, no});
 }

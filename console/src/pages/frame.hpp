@@ -10,7 +10,7 @@
 
 namespace pulse::console {
 
-// The marks by which this server differs from others, as production from staging.
+// The title and colour by which this server differs from others, as production from staging.
 struct Appearance {
   std::string title;   // stands beside the name of the program; empty: none
   std::string colour;  // of kColours; empty: none
@@ -23,7 +23,7 @@ void set_appearance(Appearance appearance);
 
 struct View {
   std::string title;
-  const char* section;  // path of the marked entry of the menu; "" for none
+  const char* section;  // path of the present entry of the menu; "" for none
   Markup content;
   unsigned status = 200;
   bool has_menu = true;  // false: before somebody has signed in, each entry would lead back

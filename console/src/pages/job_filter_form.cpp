@@ -186,7 +186,7 @@ void refuse_hidden_errors(const Request& request, const JobFilter& filter) {
 Markup filter_section(const Form& query, bool with_errors, const Path& path) {
   JobFilter conditions = filter_of(query);
   conditions.states.clear();
-  return element("details", {{"class", "filters"}, {"open", mark(!conditions.is_empty())}},
+  return element("details", {{"class", "filters"}, {"open", present_if(!conditions.is_empty())}},
                  {element("summary", "", "Filter"), filter_form(query, with_errors, path)});
 }
 
@@ -197,7 +197,7 @@ Markup filter_form(const Form& query, bool with_errors, const Path& path) {
                       {element("input", {{"type", "checkbox"},
                                          {"name", "state"},
                                          {"value", state},
-                                         {"checked", mark(has_state(query, state))}}),
+                                         {"checked", present_if(has_state(query, state))}}),
                        element("span", "", state)});
   }
   Markup texts{field("Task", "task", query.get("task")),

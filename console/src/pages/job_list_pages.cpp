@@ -9,19 +9,19 @@
 namespace pulse::console {
 namespace {
 
-TableLook jobs_look(const Request& request) {
-  TableLook look;
-  look.links = {{"id", "/jobs", nullptr, "id"},
-                {"identifier", "/jobs", "task", "identifier"},
-                {"queue_name", "/jobs", "queue", "queue_name"}};
-  look.hidden = {"max_attempts", "crashes", "priority"};
+TableLayout jobs_layout(const Request& request) {
+  TableLayout layout;
+  layout.links = {{"id", "/jobs", nullptr, "id"},
+                  {"identifier", "/jobs", "task", "identifier"},
+                  {"queue_name", "/jobs", "queue", "queue_name"}};
+  layout.hidden = {"max_attempts", "crashes", "priority"};
   if (!request.access.sees_payloads()) {
-    look.hidden.insert(look.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
+    layout.hidden.insert(layout.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
   }
-  look.css = "table jobs";
-  look.check = "id";
-  look.empty = "No job meets this filter.";
-  look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
+  layout.css = "table jobs";
+  layout.check = "id";
+  layout.empty = "No job meets this filter.";
+  layout.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
     if (column.field == "attempts") return {job.text("attempts"), " of ", job.text("max_attempts")};
     // Jobs that are due later are shown as scheduled, so the others of this state wait for a
     // worker.
@@ -29,20 +29,20 @@ TableLook jobs_look(const Request& request) {
     if (column.field != "last_error_line" || job.is_null("last_error_line")) return {};
     return element("span", {{"title", job.text("last_error")}}, job.text("last_error_line"));
   };
-  return look;
+  return layout;
 }
 
 // Columns that would say the same in each row: attempts before the first one, and due times of jobs
 // that have ended.
-void hide_idle_columns(TableLook& look, const QueryResult& rows) {
+void hide_idle_columns(TableLayout& layout, const QueryResult& rows) {
   bool has_attempt = false;
   bool is_any_live = false;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     has_attempt = has_attempt || rows[i].integer("attempts") > 0;
     is_any_live = is_any_live || rows[i].is_null("finished_at");
   }
-  if (!has_attempt) look.hidden.emplace_back("attempts");
-  if (!is_any_live) look.hidden.emplace_back("run_at");
+  if (!has_attempt) layout.hidden.emplace_back("attempts");
+  if (!is_any_live) layout.hidden.emplace_back("run_at");
 }
 
 Due due_of(const Form& query) {
@@ -65,10 +65,10 @@ Markup page_links(const Url& here, const JobSearch& search, const FoundJobs& fou
 Markup job_list(const Request& request, const Form& query, JobSearch search, const Url& here) {
   search.before = request.query.find("before");
   const FoundJobs found = find_jobs(request.database(), search);
-  TableLook look = jobs_look(request);
-  hide_idle_columns(look, found.rows);
+  TableLayout layout = jobs_layout(request);
+  hide_idle_columns(layout, found.rows);
   const bool has_actions = request.access.is_operator && may_change_chosen(query);
-  Markup list = html_table(kFoundColumns, found.rows, look, spelling_of(request), has_actions);
+  Markup list = html_table(kFoundColumns, found.rows, layout, spelling_of(request), has_actions);
   if (has_actions && !found.rows.empty()) list = bulk_form(query, list);
   if (found.is_cut(search)) list += notice("", sentence(clause_of_cut(search)));
   return {list, page_links(with_filter(here, request.query), search, found)};
@@ -95,22 +95,22 @@ Markup error_cell(const std::string& line, const Form& query) {
 }
 
 // The actions on the jobs of an error: `query` is the filter of the page.
-TableLook failures_look(const Form& query) {
-  TableLook look;
-  look.css = "table failures";
-  look.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
+TableLayout failures_layout(const Form& query) {
+  TableLayout layout;
+  layout.css = "table failures";
+  layout.cell = [query](const Column& column, const QueryResult::Row& group) -> Markup {
     if (column.field == "error_line") return error_cell(group.text("error_line"), query);
     if (column.field != "jobs" || group.text("is_exact") == "t") return {};
     return spell_count(group.text("jobs")) + "+";
   };
-  look.behind = [query](const QueryResult::Row& group) -> Markup {
+  layout.behind = [query](const QueryResult::Row& group) -> Markup {
     const std::string& line = group.text("error_line");
     if (line.empty()) return {};
     Url url = Url("/operations/new").with("action", "retry").with("all", "1").with("line", line);
     for (const char* state : {"failed", "quarantined"}) url = url.with("state", state);
     return button(with_filter(url, query), "Retry all", "small button");
   };
-  return look;
+  return layout;
 }
 
 // Empty for a reader who sees no errors: a client without a token, or a token whose role may not
@@ -123,7 +123,7 @@ Markup failure_groups(const Request& request, const JobFilter& filter) {
   params.push_back(std::to_string(kMaxGroups));
   const QueryResult rows = request.database().query(failure_list().sql, params);
   if (rows.empty() || rows[0].is_null("error_line")) return {};
-  Markup groups = html_table(failure_list().columns, rows, failures_look(request.query),
+  Markup groups = html_table(failure_list().columns, rows, failures_layout(request.query),
                              spelling_of(request), request.access.is_operator);
   if (is_cut(rows)) groups += element("p", "hint", sentence(kFailuresAreCut));
   return section("By error", groups);
@@ -151,8 +151,8 @@ Response failed_jobs(const Request& request) {
 }  // namespace
 
 void add_job_list_pages(Router& router) {
-  router.add("GET", "/jobs", Need::look, all_jobs);
-  router.add("GET", "/failed", Need::look, failed_jobs);
+  router.add("GET", "/jobs", Need::read, all_jobs);
+  router.add("GET", "/failed", Need::read, failed_jobs);
 }
 
 }  // namespace pulse::console

@@ -109,7 +109,7 @@ Markup running_attempt(const QueryResult::Row& job, const Request& request) {
 
 // With a script, a button copies the block.
 Markup copied_block(const std::string& text) {
-  return element("pre", {{"data-copy", mark(true)}}, lines(text));
+  return element("pre", {{"data-copy", present_if(true)}}, lines(text));
 }
 
 Markup attempt_list(const QueryResult& attempts, const Request& request, const Spelling& spelling) {
@@ -161,7 +161,7 @@ Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
   return attempt_bars(microseconds_of(job.optional_text("run_at").value_or("")), spans);
 }
 
-// The parts that change while a visitor looks at the page; no payload, because a payload may be
+// The parts that change while a visitor reads the page; no payload, because a payload may be
 // long.
 Markup standing(const JobPage& job, const Request& request, const Spelling& spelling) {
   const auto row = job.job[0];
@@ -213,9 +213,9 @@ Response job_page(const Request& request) {
 }  // namespace
 
 void add_job_pages(Router& router) {
-  router.add("GET", "/jobs/{id}", Need::look, job_page);
+  router.add("GET", "/jobs/{id}", Need::read, job_page);
   router.add_stream(
-      "/live/jobs/{id}", Need::look, std::chrono::seconds(1), [](const Request& request) {
+      "/live/jobs/{id}", Need::read, std::chrono::seconds(1), [](const Request& request) {
         const JobPage job = read_job_page(request.database(), request.parameter("id"));
         return standing(job, request, spelling_of(request)).html();
       });

@@ -12,16 +12,16 @@ Url address(const Path& path, const char* parameter, const std::string& value) {
   return parameter == nullptr ? Url(path).part(value) : Url(path).with(parameter, value);
 }
 
-bool is_left_out(const Column& column, const TableLook& look) {
+bool is_left_out(const Column& column, const TableLayout& layout) {
   return column.title.empty() ||
-         std::find(look.hidden.begin(), look.hidden.end(), column.field) != look.hidden.end();
+         std::find(layout.hidden.begin(), layout.hidden.end(), column.field) != layout.hidden.end();
 }
 
-// Columns that have a value somewhere: a page has no room for others.
-Columns filled_columns(const Columns& columns, const QueryResult& rows, const TableLook& look) {
+// Columns that have a value somewhere: a page has no space for others.
+Columns filled_columns(const Columns& columns, const QueryResult& rows, const TableLayout& layout) {
   Columns shown;
   for (const Column& column : columns) {
-    if (is_left_out(column, look)) continue;
+    if (is_left_out(column, layout)) continue;
     bool has_value = false;
     for (std::size_t i = 0; i < rows.size() && !has_value; ++i) {
       const auto& cell = rows[i].optional_text(column.field);
@@ -32,12 +32,12 @@ Columns filled_columns(const Columns& columns, const QueryResult& rows, const Ta
   return shown;
 }
 
-Markup linked(const Column& column, const QueryResult::Row& row, const TableLook& look,
+Markup linked(const Column& column, const QueryResult::Row& row, const TableLayout& layout,
               const Spelling& spelling) {
-  Markup content = look.cell ? look.cell(column, row) : Markup();
+  Markup content = layout.cell ? layout.cell(column, row) : Markup();
   if (!content.empty()) return content;
   content = value(column, row.optional_text(column.field), spelling);
-  for (const RowLink& known : look.links) {
+  for (const RowLink& known : layout.links) {
     if (column.field != known.field || content.empty()) continue;
     const auto& target = row.optional_text(known.from);
     if (target) return link(address(known.path, known.parameter, *target), content);
@@ -46,10 +46,10 @@ Markup linked(const Column& column, const QueryResult::Row& row, const TableLook
 }
 
 // A menu, so that the actions of a row do not shout louder than the row.
-Markup row_actions(const QueryResult::Row& row, const TableLook& look) {
+Markup row_actions(const QueryResult::Row& row, const TableLayout& layout) {
   Markup offered;
   std::string about;
-  for (const RowAction& action : look.actions) {
+  for (const RowAction& action : layout.actions) {
     if (!action.is_offered(row)) continue;
     about = row.text(action.from);
     offered += element("li", "", link(address(action.path, action.parameter, about), action.name));
@@ -62,36 +62,36 @@ Markup row_actions(const QueryResult::Row& row, const TableLook& look) {
                          {summary, element("ul", "", offered)}));
 }
 
-Markup check_box(const TableLook& look, const QueryResult::Row& row) {
-  const std::string& value = row.text(look.check);
+Markup check_box(const TableLayout& layout, const QueryResult::Row& row) {
+  const std::string& value = row.text(layout.check);
   return element("td", "check",
                  element("input", {{"type", "checkbox"},
-                                   {"name", look.check},
+                                   {"name", layout.check},
                                    {"value", value},
                                    {"aria-label", "choose " + value}}));
 }
 
-bool is_about_more(const QueryResult::Row& row, const TableLook& look) {
-  return look.more != nullptr && !row.is_null(look.more);
+bool is_about_more(const QueryResult::Row& row, const TableLayout& layout) {
+  return layout.more != nullptr && !row.is_null(layout.more);
 }
 
-Markup body_row(const Columns& columns, const QueryResult::Row& row, const TableLook& look,
+Markup body_row(const Columns& columns, const QueryResult::Row& row, const TableLayout& layout,
                 const Spelling& spelling, bool with_actions) {
   Markup cells;
-  if (look.check != nullptr && with_actions) cells += check_box(look, row);
+  if (layout.check != nullptr && with_actions) cells += check_box(layout, row);
   for (const Column& column : columns) {
-    const bool is_more = is_about_more(row, look) && &column == columns.data();
+    const bool is_more = is_about_more(row, layout) && &column == columns.data();
     const Markup content =
-        is_more ? Markup(row.text(look.more)) : linked(column, row, look, spelling);
+        is_more ? Markup(row.text(layout.more)) : linked(column, row, layout, spelling);
     std::string css = stands_right(column.kind) ? "number" : "";
     if (content.empty()) css += " none";
     if (&column == columns.data()) css += " first";
     cells += element("td", {{"class", css}, {"data-title", column.title}}, content);
   }
-  if (!look.actions.empty() && with_actions) {
-    cells += is_about_more(row, look) ? element("td", "row-actions") : row_actions(row, look);
+  if (!layout.actions.empty() && with_actions) {
+    cells += is_about_more(row, layout) ? element("td", "row-actions") : row_actions(row, layout);
   }
-  if (look.behind && with_actions) cells += element("td", "behind", look.behind(row));
+  if (layout.behind && with_actions) cells += element("td", "behind", layout.behind(row));
   return element("tr", "", cells);
 }
 
@@ -105,7 +105,7 @@ Markup list_content(const Request& request, const ListPage& definition) {
   const Spelling spelling = spelling_of(request);
   const QueryResult rows = request.database().query(list.sql, params);
   Markup content =
-      html_table(list.columns, rows, definition.look, spelling, request.access.is_operator);
+      html_table(list.columns, rows, definition.layout, spelling, request.access.is_operator);
   if (definition.is_paged && rows.size() == kPageRows) {
     const std::string last = rows[rows.size() - 1].text(list.columns[0].field);
     content += element("p", "more", button(Url(definition.path).with("before", last), "Older"));
@@ -119,24 +119,24 @@ bool is_paused(const QueryResult::Row& row) { return row.optional_text("paused")
 bool is_not_paused(const QueryResult::Row& row) { return !is_paused(row); }
 bool is_any(const QueryResult::Row& /*row*/) { return true; }
 
-Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,
+Markup html_table(const Columns& columns, const QueryResult& rows, const TableLayout& layout,
                   const Spelling& spelling, bool with_actions) {
-  if (rows.empty()) return element("p", "empty", look.empty);
-  const Columns shown = filled_columns(columns, rows, look);
+  if (rows.empty()) return element("p", "empty", layout.empty);
+  const Columns shown = filled_columns(columns, rows, layout);
   Markup titles;
-  if (look.check != nullptr && with_actions) titles += element("th", "check");
+  if (layout.check != nullptr && with_actions) titles += element("th", "check");
   for (const Column& column : shown) {
     titles +=
         element("th", {{"scope", "col"}, {"class", stands_right(column.kind) ? "number" : ""}},
                 column.title);
   }
-  if ((!look.actions.empty() || look.behind) && with_actions) titles += element("th", "");
+  if ((!layout.actions.empty() || layout.behind) && with_actions) titles += element("th", "");
   Markup body;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    body += body_row(shown, rows[i], look, spelling, with_actions);
+    body += body_row(shown, rows[i], layout, spelling, with_actions);
   }
   return element(
-      "div", look.css,
+      "div", layout.css,
       element("table", "",
               {element("thead", "", element("tr", "", titles)), element("tbody", "", body)}));
 }
@@ -145,7 +145,7 @@ void add_list_page(Router& router, ListPage definition) {
   const auto shared = std::make_shared<const ListPage>(std::move(definition));
   const std::string path(shared->path.text());
   const Url stream = Url("/live").part(path.substr(1));
-  router.add("GET", path, Need::look, [shared, stream](const Request& request) {
+  router.add("GET", path, Need::read, [shared, stream](const Request& request) {
     const Markup content = list_content(request, *shared);
     return shown_page(request, {shared->title,
                                 shared->path.text().data(),
@@ -154,7 +154,7 @@ void add_list_page(Router& router, ListPage definition) {
   });
   if (shared->is_paged) return;
   router.add_stream(
-      stream.text(), Need::look, std::chrono::seconds(2),
+      stream.text(), Need::read, std::chrono::seconds(2),
       [shared](const Request& request) { return list_content(request, *shared).html(); });
 }
 

@@ -29,7 +29,7 @@ bool is_paused(const QueryResult::Row& row);
 bool is_not_paused(const QueryResult::Row& row);
 bool is_any(const QueryResult::Row& row);
 
-struct TableLook {
+struct TableLayout {
   std::vector<RowLink> links;
   std::vector<RowAction> actions;
   std::vector<std::string> hidden;  // fields whose columns the table leaves out
@@ -46,7 +46,7 @@ struct TableLook {
   const char* more = nullptr;
 };
 
-Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,
+Markup html_table(const Columns& columns, const QueryResult& rows, const TableLayout& layout,
                   const Spelling& spelling, bool with_actions);
 
 struct ListPage {
@@ -55,7 +55,7 @@ struct ListPage {
   const char* lead;
   const List& (*list)();
   Params params;
-  TableLook look;
+  TableLayout layout;
   bool is_paged = false;  // $1 is an id below which the page begins, $2 how many rows the page has
 };
 

@@ -145,7 +145,7 @@ Response doctor_page(const Request& request) {
 void add_list_pages(Router& router) {
   add_who_works(router);
   add_what_is_planned(router);
-  router.add("GET", "/doctor", Need::look, doctor_page);
+  router.add("GET", "/doctor", Need::read, doctor_page);
 }
 
 }  // namespace pulse::console

@@ -71,13 +71,13 @@ const PageAction& action_of(const Request& request) {
 // A visitor agrees to a change of more jobs by typing the number of the jobs.
 constexpr std::int64_t kMaxUntyped = 1000;
 
-bool has_mark(const Request& request, const char* name) { return request.query.get(name) == "1"; }
+bool has_flag(const Request& request, const char* name) { return request.query.get(name) == "1"; }
 
 // With `chosen` the filter is the filter of the list in which the jobs were chosen, and leads back
 // there.
 JobChange change_of(const Request& request, const PageAction& action) {
-  JobChange change{action.name, {}, request.query.all("id"), has_mark(request, "all")};
-  const bool is_chosen = has_mark(request, "chosen");
+  JobChange change{action.name, {}, request.query.all("id"), has_flag(request, "all")};
+  const bool is_chosen = has_flag(request, "chosen");
   if (!is_chosen) change.filter = filter_of(request.query);
   if (change.is_all && (is_chosen || change.is_by_id())) {
     refuse(http_status::kUnprocessableContent, "the request says all jobs and names some, too",
@@ -103,7 +103,7 @@ Url address_of(const Request& request, const PageAction& action) {
 
 Url way_back(const Request& request) {
   const std::vector<std::string> ids = request.query.all("id");
-  if (ids.size() == 1 && !has_mark(request, "chosen")) return Url("/jobs").part(ids[0]);
+  if (ids.size() == 1 && !has_flag(request, "chosen")) return Url("/jobs").part(ids[0]);
   return with_filter(Url("/jobs"), request.query);
 }
 
@@ -156,7 +156,7 @@ Response question_page(const Request& request, const PageAction& action, const J
                        const ChangePreview& preview, const std::string& asked_at,
                        const char* trouble = "") {
   const QueryResult sample = read_sample(request.database(), preview);
-  const TableLook look{{{"id", "/jobs", nullptr, "id"}}, {}, {}, "They have moved on."};
+  const TableLayout layout{{{"id", "/jobs", nullptr, "id"}}, {}, {}, "They have moved on."};
   Markup content =
       element("div", "question", question(request, action, change, preview, asked_at, trouble));
   content += element("section", "",
@@ -164,7 +164,7 @@ Response question_page(const Request& request, const PageAction& action, const J
                               preview.jobs > static_cast<std::int64_t>(preview.sample_ids.size())
                                   ? "The first of them"
                                   : "Which"),
-                      html_table(sample_columns(), sample, look, spelling_of(request), false)});
+                      html_table(sample_columns(), sample, layout, spelling_of(request), false)});
   return shown_page(request, {action.title, "/jobs", content,
                               *trouble == '\0' ? 200U : http_status::kUnprocessableContent});
 }
@@ -302,11 +302,12 @@ Markup operation_facts(const QueryResult::Row& row, const Spelling& spelling) {
 Markup operation_actions(const Request& request, const QueryResult::Row& row) {
   const Url self = Url("/operations").part(row.text("id"));
   const auto post = [&](const char* what, const char* name, const char* css, bool is_automatic) {
-    return element(
-        "form",
-        {{"method", "post"}, {"action", self.part(what)}, {"data-automatic", mark(is_automatic)}},
-        {hidden_field("csrf", request.access.csrf),
-         element("button", {{"class", css}, {"type", "submit"}}, name)});
+    return element("form",
+                   {{"method", "post"},
+                    {"action", self.part(what)},
+                    {"data-automatic", present_if(is_automatic)}},
+                   {hidden_field("csrf", request.access.csrf),
+                    element("button", {{"class", css}, {"type", "submit"}}, name)});
   };
   if (row.text("state") == "running") {
     return {post("run", "Go on", "primary", true), post("stop", "Stop", "button", false)};
@@ -338,7 +339,7 @@ Response operation_page(const Request& request) {
 void add_operation_pages(Router& router) {
   router.add("GET", "/operations/new", Need::act, ask_operation);
   router.add("POST", "/operations/new", Need::act, start);
-  router.add("GET", "/operations/{id}", Need::look, operation_page);
+  router.add("GET", "/operations/{id}", Need::read, operation_page);
   router.add("GET", "/operations/{id}/undo", Need::act, ask_undo);
   router.add("POST", "/operations/{id}/undo", Need::act, undo_steps);
   router.add("POST", "/operations/{id}/run", Need::act, go_on);

@@ -149,14 +149,14 @@ Markup overview(const Request& request, Depth& depth) {
 
 void add_overview_page(Router& router) {
   const auto depth = std::make_shared<Depth>();
-  router.add("GET", "/", Need::look, [depth](const Request& request) {
+  router.add("GET", "/", Need::read, [depth](const Request& request) {
     const Markup content = overview(request, *depth);
     return shown_page(request,
                       {"Overview",
                        "/",
                        {page_heading("Overview"), live(Url("/live").part("overview"), content)}});
   });
-  router.add_stream("/live/overview", Need::look, std::chrono::seconds(1),
+  router.add_stream("/live/overview", Need::read, std::chrono::seconds(1),
                     [depth](const Request& request) { return overview(request, *depth).html(); });
 }
 

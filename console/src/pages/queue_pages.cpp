@@ -91,7 +91,7 @@ Markup limit_text(const QueryResult::Row& queue) {
   return text;
 }
 
-// The columns of the list; one has all limits, so that the figures have room.
+// The columns of the list; one has all limits, so that the figures have space.
 Columns page_columns() {
   Columns columns;
   for (const Column& column : queue_list().columns) {
@@ -114,26 +114,26 @@ Markup cell(const Column& column, const QueryResult::Row& queue) {
 
 Markup queue_tree(const Request& request) {
   const QueryResult rows = request.database().query(queue_list().sql);
-  const TableLook look{{},
-                       {{"Pause", "/queues/pause", "queue", "name", is_not_paused},
-                        {"Resume", "/queues/resume", "queue", "name", is_paused},
-                        {"Limits", "/queues/limit", "queue", "name", is_any},
-                        {"Unset", "/queues/unset", "queue", "name", has_settings}},
-                       {"more", "estimated", "paused", "total", "rate"},
-                       "No queue has jobs or settings.",
-                       nullptr,
-                       cell,
-                       "table depths",
-                       nullptr,
-                       "more"};
-  return html_table(page_columns(), with_levels(rows, tree_of(rows)), look, spelling_of(request),
+  const TableLayout layout{{},
+                           {{"Pause", "/queues/pause", "queue", "name", is_not_paused},
+                            {"Resume", "/queues/resume", "queue", "name", is_paused},
+                            {"Limits", "/queues/limit", "queue", "name", is_any},
+                            {"Unset", "/queues/unset", "queue", "name", has_settings}},
+                           {"more", "estimated", "paused", "total", "rate"},
+                           "No queue has jobs or settings.",
+                           nullptr,
+                           cell,
+                           "table depths",
+                           nullptr,
+                           "more"};
+  return html_table(page_columns(), with_levels(rows, tree_of(rows)), layout, spelling_of(request),
                     request.access.is_operator);
 }
 
 }  // namespace
 
 void add_queue_pages(Router& router) {
-  router.add("GET", "/queues", Need::look, [](const Request& request) {
+  router.add("GET", "/queues", Need::read, [](const Request& request) {
     return shown_page(
         request, {"Queues",
                   "/queues",
@@ -144,7 +144,7 @@ void add_queue_pages(Router& router) {
                                 "queues within a level that have none of their own."),
                    live(Url("/live").part("queues"), queue_tree(request))}});
   });
-  router.add_stream("/live/queues", Need::look, std::chrono::seconds(2),
+  router.add_stream("/live/queues", Need::read, std::chrono::seconds(2),
                     [](const Request& request) { return queue_tree(request).html(); });
 }
 

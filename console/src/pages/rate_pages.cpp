@@ -61,7 +61,7 @@ Markup rates(const Request& request, const Subject& subject) {
 
 void add_page(Router& router, const Subject& subject) {
   const Url stream = Url("/live").part(subject.path.text().substr(1));
-  router.add("GET", std::string(subject.path.text()), Need::look,
+  router.add("GET", std::string(subject.path.text()), Need::read,
              [&subject, stream](const Request& request) {
                const std::string& name = request.query.get("name");
                const Markup jobs =
@@ -72,7 +72,7 @@ void add_page(Router& router, const Subject& subject) {
                                   {page_heading({subject.title, name}, jobs),
                                    live(Url(stream).with("name", name), rates(request, subject))}});
              });
-  router.add_stream(stream.text(), Need::look, std::chrono::seconds(5),
+  router.add_stream(stream.text(), Need::read, std::chrono::seconds(5),
                     [&subject](const Request& request) { return rates(request, subject).html(); });
 }
 

@@ -59,7 +59,7 @@ Response schedule_page(const Request& request) {
 }  // namespace
 
 void add_schedule_page(Router& router) {
-  router.add("GET", "/schedule", Need::look, schedule_page);
+  router.add("GET", "/schedule", Need::read, schedule_page);
 }
 
 }  // namespace pulse::console

@@ -78,12 +78,12 @@ Markup worker_content(const Request& request, const QueryResult::Row& worker) {
   Markup facts = worker_facts(worker_list().columns, worker, spelling);
   const QueryResult beats = database.query(kWorkerBeats, {id});
   if (!beats.empty()) facts += worker_facts(kWorkerBeatColumns, beats[0], spelling);
-  const TableLook running{{{"id", "/jobs", nullptr, "id"},
-                           {"identifier", "/jobs", "task", "identifier"},
-                           {"queue_name", "/queue", "name", "queue_name"}},
-                          {},
-                          {},
-                          "The worker runs no job."};
+  const TableLayout running{{{"id", "/jobs", nullptr, "id"},
+                             {"identifier", "/jobs", "task", "identifier"},
+                             {"queue_name", "/queue", "name", "queue_name"}},
+                            {},
+                            {},
+                            "The worker runs no job."};
   Markup content = element("dl", "facts", facts);
   content += section("Its jobs", html_table(kWorkerJobColumns, database.query(kWorkerJobs, {id}),
                                             running, spelling, false));
@@ -123,8 +123,8 @@ Response worker_page(const Request& request) {
 }  // namespace
 
 void add_worker_page(Router& router) {
-  router.add("GET", "/workers/{id}", Need::look, worker_page);
-  router.add_stream("/live/workers/{id}", Need::look, std::chrono::seconds(2),
+  router.add("GET", "/workers/{id}", Need::read, worker_page);
+  router.add_stream("/live/workers/{id}", Need::read, std::chrono::seconds(2),
                     [](const Request& request) {
                       const QueryResult rows = read_worker(request);
                       return worker_content(request, rows[0]).html();

@@ -8,7 +8,7 @@ namespace pulse::console {
 // The need of a route of its clients.
 enum class Need {
   nothing,  // any client: the request gets no session of the database
-  look,     // any client of a server without tokens; otherwise a client with a token
+  read,     // any client of a server without tokens; otherwise a client with a token
   act,      // a client with a token; the database decides by the role of the token
 };
 

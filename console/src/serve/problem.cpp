@@ -51,7 +51,7 @@ std::string with_detail(const SqlError& error) {
 std::string hint_of(const SqlError& error) {
   if (!error.hint.empty() || error.sqlstate != sqlstate::kNoPrivilege) return error.hint;
   return "The owner of pg_pulse grants rights to the role of the token: grant_producer to add "
-         "jobs, grant_worker to run them, grant_observer to look, grant_operator to change them, "
+         "jobs, grant_worker to run them, grant_observer to read, grant_operator to change them, "
          "grant_scheduler for schedules.";
 }
 

@@ -14,7 +14,7 @@ bool is_for_programs(std::string_view path) {
 bool is_name(std::string_view part) { return part.starts_with('{') && part.ends_with('}'); }
 
 // The next part of a path; `path` keeps the rest.
-std::string_view take_part(std::string_view& path) {
+std::string_view next_part(std::string_view& path) {
   const std::string_view part = path.substr(0, path.find('/'));
   path.remove_prefix(part.size());
   return part;
@@ -28,8 +28,8 @@ std::optional<std::map<std::string, std::string>> match(std::string_view pattern
     if (pattern.front() != '/' || path.front() != '/') return std::nullopt;
     pattern.remove_prefix(1);
     path.remove_prefix(1);
-    const std::string_view wanted = take_part(pattern);
-    const std::string_view part = take_part(path);
+    const std::string_view wanted = next_part(pattern);
+    const std::string_view part = next_part(path);
     if (!is_name(wanted)) {
       if (wanted != part) return std::nullopt;
       continue;

@@ -14,7 +14,7 @@
 
 namespace pulse::console {
 
-// May throw Refused, Unreachable or Failed, which the router turns into an answer.
+// May throw Refused, Unreachable or Failed, from which the router makes an answer.
 using Handler = std::function<Response(const Request& request)>;
 
 // Returns the text of an event, once for all clients that ask the same with the same role. The
@@ -28,7 +28,7 @@ enum class Pool { quick, waiting };
 struct Route {
   std::string method;
   std::string pattern;  // of texts and {parameters}: /jobs/{id}, which matches only an id
-  Need need = Need::look;
+  Need need = Need::read;
   Handler handler = {};
   Pool pool = Pool::quick;
   Producer producer = {};  // streams only

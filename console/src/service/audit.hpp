@@ -7,7 +7,7 @@
 
 namespace pulse::console {
 
-// Writes the line of an answered request; a request that only looked leaves none.
+// Writes the line of an answered request; a request that only read leaves none.
 void write_audit(Log& log, const Request& request, unsigned status);
 
 }  // namespace pulse::console

@@ -6,7 +6,7 @@ namespace pulse::console {
 
 LateAnswers::LateAnswers(std::chrono::milliseconds delay) : delay_(delay) {
   const SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { answer_due(); });
 }
 
 bool LateAnswers::add(Answer answer) {
@@ -26,7 +26,7 @@ void LateAnswers::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void LateAnswers::run() {
+void LateAnswers::answer_due() {
   std::unique_lock lock(mutex_);
   while (!waiting_.empty() || !is_ending_) {
     if (waiting_.empty()) {

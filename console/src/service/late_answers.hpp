@@ -35,7 +35,7 @@ class LateAnswers {
     std::chrono::steady_clock::time_point due;
   };
 
-  void run();
+  void answer_due();
 
   const std::chrono::milliseconds delay_;
   std::mutex mutex_;

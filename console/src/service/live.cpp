@@ -43,7 +43,7 @@ std::string event_text(std::string_view name, std::string_view data) {
 Live::Live(ThreadPool& pool, Admits admits, OnUnreachable on_unreachable)
     : pool_(pool), admits_(std::move(admits)), on_unreachable_(std::move(on_unreachable)) {
   const SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { watch(); });
 }
 
 Live::~Live() {
@@ -104,19 +104,19 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
   return stream;
 }
 
-void Live::run() {
+void Live::watch() {
   std::unique_lock lock(mutex_);
   while (!is_ending_) {
     if (feeds_.empty()) {
       changed_.wait(lock);
       continue;
     }
-    look_where_due();
+    read_due_feeds();
     changed_.wait_for(lock, kStep);
   }
 }
 
-void Live::look_where_due() {
+void Live::read_due_feeds() {
   const auto now = Steady::now();
   for (auto entry = feeds_.begin(); entry != feeds_.end();) {
     const FeedPtr feed = entry->second;
@@ -130,14 +130,14 @@ void Live::look_where_due() {
       continue;
     }
     ++entry;
-    if (feed->is_looking || feed->due > now) continue;
+    if (feed->is_reading || feed->due > now) continue;
     feed->due = now + feed->route->interval;
-    feed->is_looking = pool_.add([this, feed](LentSession& session) { look(feed, session); });
+    feed->is_reading = pool_.add([this, feed](LentSession& session) { read(feed, session); });
   }
 }
 
 // On a thread of the pool.
-void Live::look(const FeedPtr& feed, LentSession& session) {
+void Live::read(const FeedPtr& feed, LentSession& session) {
   const auto began = Steady::now();
   std::string event;
   auto pause = feed->route->interval;
@@ -155,12 +155,12 @@ void Live::look(const FeedPtr& feed, LentSession& session) {
     event = event_text("trouble", error.what());
   }
   const std::lock_guard lock(mutex_);
-  feed->is_looking = false;
+  feed->is_reading = false;
   feed->due = std::max(feed->due, began + pause);
-  tell(*feed, event);
+  send_event(*feed, event);
 }
 
-void Live::tell(Feed& feed, const std::string& event) {
+void Live::send_event(Feed& feed, const std::string& event) {
   const auto now = Steady::now();
   const bool is_news = event != feed.last_event;
   if (!is_news && now - feed.last_sent < kSilence) return;

@@ -55,15 +55,15 @@ class Live {
     std::string last_event;
     Time due;
     Time last_sent;
-    bool is_looking = false;
+    bool is_reading = false;
     Pace pace{std::chrono::seconds(1)};  // of the thread that reads
   };
   using FeedPtr = std::shared_ptr<Feed>;
 
-  void run();
-  void look_where_due();
-  void look(const FeedPtr& feed, LentSession& session);
-  void tell(Feed& feed, const std::string& event);
+  void watch();
+  void read_due_feeds();
+  void read(const FeedPtr& feed, LentSession& session);
+  void send_event(Feed& feed, const std::string& event);
   std::size_t count() const;
   std::size_t count_of(const std::string& token) const;
 

@@ -61,7 +61,7 @@ Service::Service(ServiceOptions options, Tokens tokens, const Database& database
                                           [&] { return LentSession(database.another(), "20s"); });
   live_ = std::make_unique<Live>(
       *quick_, [this](const Access& access) { return gate_.still_admits(access); },
-      [this](const std::string& reason) { tell_unreachable(reason); });
+      [this](const std::string& reason) { log_unreachable(reason); });
 }
 
 std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOptions options,
@@ -73,7 +73,7 @@ std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOption
   auto server =
       HttpServer::start(service->options_.address, limits(),
                         [self = service.get()](const std::shared_ptr<HttpExchange>& exchange) {
-                          self->take(exchange);
+                          self->receive(exchange);
                         });
   if (auto* problem = std::get_if<std::string>(&server)) return std::move(*problem);
   service->server_ = std::move(std::get<std::unique_ptr<HttpServer>>(server));
@@ -92,7 +92,7 @@ Service::~Service() {
 }
 
 // On the server's thread, which waits for nothing here.
-void Service::take(const Exchange& exchange) {
+void Service::receive(const Exchange& exchange) {
   exchange->request.target = target_within(options_.origin.prefix, router_, exchange->request);
   // Without a proxy each client could write any address into the header.
   if (!options_.origin.is_given()) exchange->request.headers.erase("x-forwarded-for");
@@ -106,39 +106,39 @@ void Service::take(const Exchange& exchange) {
     if (is_ending_) refuse(http_status::kUnavailable, "this server is ending");
     gate_.check_host(request);
     if (request.path == "/login" && request.method == "POST") {
-      return end(request, exchange, gate_.sign_in(request));
+      return respond(request, exchange, gate_.sign_in(request));
     }
     Router::Found found = router_.find(request.method, request.path);
     request.parameters = std::move(found.parameters);
     request.access = gate_.admit(request, found.route ? found.route->need : Need::nothing);
-    tell_token_problem();
+    log_token_problem();
     if (request.path == "/logout" && request.method == "POST") {
-      return end(request, exchange, gate_.sign_out(request));
+      return respond(request, exchange, gate_.sign_out(request));
     }
-    if (found.route != nullptr) return give(*found.route, std::move(request), exchange);
+    if (found.route != nullptr) return dispatch(*found.route, std::move(request), exchange);
     const unsigned status =
         found.is_known ? http_status::kMethodNotAllowed : http_status::kNotFound;
     Response response = router_.error(
         request, {status, title_of(status),
                   found.is_known ? "only " + found.allowed : "there is no such page"});
     if (found.is_known) response.headers.emplace_back("Allow", found.allowed);
-    end(request, exchange, std::move(response));
+    respond(request, exchange, std::move(response));
   } catch (const Failed& failed) {
-    end_early(request, exchange, failed.problem);
+    reject(request, exchange, failed.problem);
   }
 }
 
-void Service::end_early(const Request& request, const Exchange& exchange, const Problem& problem) {
-  tell_token_problem();
+void Service::reject(const Request& request, const Exchange& exchange, const Problem& problem) {
+  log_token_problem();
   Response response = router_.error(request, problem);
   if (problem.status == http_status::kUnauthorized) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pg_pulse\"");
   }
-  if (problem.is_guess) return end_late(request, exchange, std::move(response));
-  end(request, exchange, std::move(response));
+  if (problem.is_guess) return reject_late(request, exchange, std::move(response));
+  respond(request, exchange, std::move(response));
 }
 
-void Service::end_late(const Request& request, const Exchange& exchange, Response response) {
+void Service::reject_late(const Request& request, const Exchange& exchange, Response response) {
   add_defaults(response);
   write_audit(log_, request, response.status);
   if (late_.add([exchange, response] { exchange->answer(response); })) return;
@@ -151,42 +151,42 @@ void Service::end_late(const Request& request, const Exchange& exchange, Respons
 }
 
 // A handler that needs no session is called at once.
-void Service::give(const Route& route, Request request, const Exchange& exchange) {
+void Service::dispatch(const Route& route, Request request, const Exchange& exchange) {
   if (route.producer) {
     // A proxy that gathers or packs the response would hold events back.
     Response response{
         .type = "text/event-stream",
         .headers = {{"Cache-Control", "no-store, no-transform"}, {"X-Accel-Buffering", "no"}}};
     if (request.method != "HEAD") response.stream = live_->listen(route, request);
-    return end(request, exchange, std::move(response));
+    return respond(request, exchange, std::move(response));
   }
-  if (route.need == Need::nothing) return end(request, exchange, route.handler(request));
+  if (route.need == Need::nothing) return respond(request, exchange, route.handler(request));
   request.is_client_gone = [this, exchange, access = request.access] {
     return is_ending_ || exchange->is_client_gone() || !gate_.still_admits(access);
   };
   const auto work = [&](const Request& given) -> ThreadPool::Work {
     return [this, &route, given, exchange](LentSession& session) {
       Request lent = given;
-      Response response = run(route, lent, session);
-      end(lent, exchange, std::move(response));
+      Response response = handle(route, lent, session);
+      respond(lent, exchange, std::move(response));
     };
   };
   if (route.pool == Pool::waiting && waiting_->add(work(request))) return;
   request.may_wait = false;
   if (quick_->add(work(request))) return;
-  end_early(request, exchange,
-            {http_status::kUnavailable, title_of(http_status::kUnavailable),
-             "too many requests wait", "", "Try again."});
+  reject(request, exchange,
+         {http_status::kUnavailable, title_of(http_status::kUnavailable), "too many requests wait",
+          "", "Try again."});
 }
 
-Response Service::run(const Route& route, Request& request, LentSession& session) {
+Response Service::handle(const Route& route, Request& request, LentSession& session) {
   try {
     request.session = &session.lend(request.access, request.is_change());
     return route.handler(request);
   } catch (const Refused& refused) {
     return router_.error(request, problem_of(refused.error));
   } catch (const Unreachable& unreachable) {
-    tell_unreachable(unreachable.what());
+    log_unreachable(unreachable.what());
     return router_.error(request, unreachable_problem());
   } catch (const Failed& failed) {
     return router_.error(request, failed.problem);
@@ -198,7 +198,7 @@ Response Service::run(const Route& route, Request& request, LentSession& session
   }
 }
 
-void Service::end(const Request& request, const Exchange& exchange, Response response) const {
+void Service::respond(const Request& request, const Exchange& exchange, Response response) const {
   add_defaults(response);
   for (auto& [name, value] : response.headers) {
     if (name == "Location") value.insert(0, options_.origin.prefix);
@@ -207,13 +207,13 @@ void Service::end(const Request& request, const Exchange& exchange, Response res
   exchange->answer(std::move(response));
 }
 
-void Service::tell_token_problem() {
-  if (const auto problem = gate_.tokens().take_problem()) {
+void Service::log_token_problem() {
+  if (const auto problem = gate_.tokens().new_problem()) {
     log_.error("tokens_refused", {{"reason", *problem}});
   }
 }
 
-void Service::tell_unreachable(const std::string& reason) {
+void Service::log_unreachable(const std::string& reason) {
   const std::lock_guard lock(unreachable_mutex_);
   log_.write(unreachable_.level_of(reason, BootClock::now()), "database_unreachable",
              {{"reason", reason}});

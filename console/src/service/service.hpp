@@ -47,18 +47,18 @@ class Service {
 
   Service(ServiceOptions options, Tokens tokens, const Database& database, const Router& router,
           Log& log);
-  void take(const Exchange& exchange);
-  void give(const Route& route, Request request, const Exchange& exchange);
+  void receive(const Exchange& exchange);
+  void dispatch(const Route& route, Request request, const Exchange& exchange);
   // Returns the answer of the handler, or the meaning of the handler's refusal.
-  Response run(const Route& route, Request& request, LentSession& session);
+  Response handle(const Route& route, Request& request, LentSession& session);
   // A handler names paths of this server, and the client gets the paths with the prefix.
-  void end(const Request& request, const Exchange& exchange, Response response) const;
-  void end_early(const Request& request, const Exchange& exchange, const Problem& problem);
+  void respond(const Request& request, const Exchange& exchange, Response response) const;
+  void reject(const Request& request, const Exchange& exchange, const Problem& problem);
   // The server answers a guess late. Beyond kMaxLate waiting guesses, the server closes the
   // connection of a guess.
-  void end_late(const Request& request, const Exchange& exchange, Response response);
-  void tell_token_problem();
-  void tell_unreachable(const std::string& reason);
+  void reject_late(const Request& request, const Exchange& exchange, Response response);
+  void log_token_problem();
+  void log_unreachable(const std::string& reason);
 
   const ServiceOptions options_;
   const Router& router_;

@@ -15,7 +15,8 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t max_waiting,
     : max_waiting_(max_waiting) {
   const SignalsBlocked blocked;
   for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, session = make_session()]() mutable { run(std::move(session)); });
+    threads_.emplace_back(
+        [this, session = make_session()]() mutable { serve(std::move(session)); });
   }
 }
 
@@ -68,7 +69,7 @@ bool ThreadPool::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& 
   return !is_ending_;
 }
 
-void ThreadPool::run(LentSession session) {
+void ThreadPool::serve(LentSession session) {
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock, session)) {
     const Work work = std::move(waiting_.front());

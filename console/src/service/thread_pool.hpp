@@ -41,7 +41,7 @@ class ThreadPool {
     bool is_called = false;
   };
 
-  void run(LentSession session);
+  void serve(LentSession session);
   void call_last_idle();
   bool wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session);
 

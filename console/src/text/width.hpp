@@ -1,4 +1,4 @@
-// How much room inert text takes on a terminal.
+// How many columns inert text takes on a terminal.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "output/look.hpp"
+#include "output/style.hpp"
 
 namespace pulse::console {
 
@@ -26,7 +26,7 @@ struct Size {
 // The text of a line without tints.
 std::string line_text(const Line& line);
 
-// The lines of a text; a text that a Look without colours has tinted has no tints.
+// The lines of a text; a text that a Style without colours has tinted has no tints.
 std::vector<Line> lines_of(const std::string& text);
 
 }  // namespace pulse::console

@@ -56,7 +56,7 @@ void Top::read() {
     overview_ = database_.query(overview_list().sql);
     rows_ = database_.query(pane().sql);
     if (mode_ == Mode::job) {
-      job_lines_ = lines_of(job_page_text(read_job_page(database_, job_id_), Look()));
+      job_lines_ = lines_of(job_page_text(read_job_page(database_, job_id_), Style()));
     }
   } catch (const Refused&) {
     database_.query("ROLLBACK");

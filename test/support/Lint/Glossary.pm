@@ -1,27 +1,77 @@
 package Lint::Glossary;
 
-# A term with a narrow meaning stands only in the folders that docs/glossary.md names for the term.
+# A term with a narrow meaning stands only in the folders that docs/glossary.md names for the term,
+# and a word of many meanings does not stand bare in the folders named for the word.
 use strict;
 use warnings;
 use Lint::Tree qw(found slurp files);
 
 use constant { PAGE => 'docs/glossary.md', EXCEPTIONS => 'test/support/glossary.exceptions' };
 
-my $measured = qr{^(?:extension|base|sql|worker|console|docs)/.*\.(?:[ch]pp|sql|md)$};
+my $measured = qr{^(?:extension|base|sql|worker|console|docs)/.*\.(?:[ch]pp|sql|md|js)$};
 
 # Names of the server's headers and catalogs.
 my $of_postgres = qr/\b(?:slot_(?:att|get)\w+ | table_slot_create | index_getnext_slot | tg_\w+slot
     | pg_\w*slots?\w* )\b/x;
 
+# The rows of the table below a heading, each a list of cells.
+sub rows_below {
+    my ($heading) = @_;
+    my (@rows, $is_below);
+    for (slurp(PAGE)) {
+        $is_below = /^# \Q$heading\E$|^## \Q$heading\E$/ if /^#/;
+        push @rows, [ split /\s*\|\s*/, $1 ] if $is_below && /^\|\s*(.*?)\s*\|$/ && !/^\|-/;
+    }
+    shift @rows;
+    return @rows;
+}
+
 # Term to the folders in which the term may stand; terms without folders may stand anywhere.
 sub terms {
     my %folders;
     for (slurp(PAGE)) {
+        last if /^## /;
         my ($term, $only_in) = /^\|\s*([\w -]+?)\s*\|.*\|\s*([^|]*?)\s*\|$/ or next;
         my @folders = $only_in =~ /`([^`]+)`/g;
         $folders{$term} = \@folders if @folders;
     }
     return %folders;
+}
+
+# Words of many meanings: `find` finds the bare word in a line, `with` the compounds that are clear.
+sub words {
+    my @words;
+    for my $row (rows_below('Words with too many meanings')) {
+        my ($forms, $instead, $with, $folders) = map { [ $row->[$_] =~ /`([^`]+)`/g ] } 0, 1, 2, 3;
+        my @found = map { s/\(\)$//r } grep { /\(\)$/ } @{$forms};
+        push @words, {
+            name    => $forms->[0],
+            instead => join(', ', @{$instead}),
+            find    => @found ? function_named(@found) : bare(@{$forms}),
+            with    => compounds(@{$with}),
+            is_code => scalar @found,
+            folders => $folders,
+        };
+    }
+    return @words;
+}
+
+# A word by itself, or a part of a name: look, next_look, TableLook, kMaxLooks.
+sub bare {
+    my $any = join '|', @_;
+    my $capital = join '|', map { ucfirst } @_;
+    return qr/((?<![A-Za-z])(?i:$any)|(?<=[a-z])(?:$capital))(?![a-z])/;
+}
+
+# A function that is defined, declared, or called without an object: end(, end_early(, not x.end().
+sub function_named {
+    my $any = join '|', @_;
+    return qr/(?<![.\w>])((?:$any)(?:_\w+)?)\(/;
+}
+
+sub compounds {
+    my $any = join '|', map { join '[ _-]?', map { quotemeta } split /[ _-]/ } @_;
+    return @_ ? qr/(?:$any)/i : qr/(?!)/;
 }
 
 # Lines of others: "FILE: the text that the line has".
@@ -35,10 +85,28 @@ sub exceptions {
 
 sub check {
     return if !-f PAGE;
-    my %folders = terms();
     my %excepted = exceptions();
     my %met;
-    for my $file (grep { m{$measured} } files()) {
+    my $tell = sub {
+        my ($file, $number, $line, $why) = @_;
+        my ($text) = grep { index($line, $_) >= 0 } @{ $excepted{$file} // [] };
+        if (defined $text) { $met{"$file: $text"} = 1 }
+        else { found("$file:$number", $why) }
+    };
+    my @files = grep { m{$measured} } files();
+    check_terms(\@files, $tell);
+    check_words(\@files, $tell);
+    for my $file (sort keys %excepted) {
+        found(EXCEPTIONS, "$file has no such line any more: $_")
+          for grep { !$met{"$file: $_"} } @{ $excepted{$file} };
+    }
+    return;
+}
+
+sub check_terms {
+    my ($files, $tell) = @_;
+    my %folders = terms();
+    for my $file (@{$files}) {
         my @terms = grep { !is_in($file, @{ $folders{$_} }) } sort keys %folders or next;
         my $any = join '|', @terms;
         my $number = 0;
@@ -47,14 +115,29 @@ sub check {
             (my $ours = $line) =~ s/$of_postgres//g;
             next if $ours !~ /(?<![a-z])($any)(?:s|d|)(?![a-z])/i;
             my $term = lc $1;
-            my ($text) = grep { index($line, $_) >= 0 } @{ $excepted{$file} // [] };
-            if (defined $text) { $met{"$file: $text"} = 1 }
-            else { found("$file:$number", "'$term' has another meaning: see " . PAGE) }
+            $tell->($file, $number, $line, "'$term' has another meaning: see " . PAGE);
         }
     }
-    for my $file (sort keys %excepted) {
-        found(EXCEPTIONS, "$file has no such line any more: $_")
-          for grep { !$met{"$file: $_"} } @{ $excepted{$file} };
+    return;
+}
+
+sub check_words {
+    my ($files, $tell) = @_;
+    my @words = words();
+    for my $file (@{$files}) {
+        my @here = grep { is_in($file, @{ $_->{folders} }) } @words;
+        @here = grep { !$_->{is_code} } @here if $file !~ /pp$/;
+        next if !@here || $file eq PAGE;
+        my $number = 0;
+        for my $line (slurp($file)) {
+            $number++;
+            for my $word (@here) {
+                (my $rest = $line) =~ s/$word->{with}//g;
+                next if $rest !~ $word->{find};
+                $tell->($file, $number, $line,
+                    "'$1' has many meanings: say $word->{instead} (" . PAGE . ')');
+            }
+        }
     }
     return;
 }

@@ -13,7 +13,7 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxDepth = 100;
-// The blanks of JSON5. Pasted text has some that look like a space.
+// The blanks of JSON5. Pasted text has some that are shown as a space.
 constexpr std::array<std::string_view, 25> kBlanks{
     " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\u00a0", "\u1680", "\u2000",
     "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",

@@ -47,13 +47,13 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
       prefetch_(config_.prefetch),
       bound_(config_.max_held_bytes),
       holding_off_(timers, [this] { session_.wake(); }),
-      next_poll_(timers, [this] { look_again(); }),
+      next_poll_(timers, [this] { reconsider(); }),
       prefetch_limit_(timers, [this] { release_overdue(); }),
       leaving_(timers, [this] { stop_waiting(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
-void Claimer::look_again() {
+void Claimer::reconsider() {
   has_no_prefetch_ = false;
   // A queue's next job may have come with the end of the last, and no wait tells of the next job.
   if (config_.once || !may_wait()) found_nothing_ = false;
@@ -73,7 +73,7 @@ void Claimer::hold_off(Duration pause, const std::string& reason) {
 void Claimer::serve(std::vector<std::string> tasks) {
   tasks_ = std::move(tasks);
   cancel_wait();  // the wait would not wake for a new task
-  look_again();
+  reconsider();
 }
 
 void Claimer::stop() {
@@ -137,14 +137,14 @@ Demand Claimer::demand() const {
   const std::size_t waiting = held_.count(HeldJob::State::prefetched);
   const std::size_t held =
       held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked) + waiting;
-  const Places places{.concurrency = config_.concurrency,
-                      .batch_room = config_.batch_room,
-                      .extra = extra_jobs ? extra_jobs() : 0,
-                      .held = held,
-                      .in_use = slots_in_use ? slots_in_use() + waiting : held,
-                      .target = prefetch_.target(config_.concurrency + config_.batch_room),
-                      .has_no_prefetch = has_no_prefetch_};
-  return bound_.within(demand_for(places), held_.bytes());
+  const Slots slots{.concurrency = config_.concurrency,
+                    .batch_slots = config_.batch_slots,
+                    .extra = extra_jobs ? extra_jobs() : 0,
+                    .held = held,
+                    .in_use = slots_in_use ? slots_in_use() + waiting : held,
+                    .target = prefetch_.target(config_.concurrency + config_.batch_slots),
+                    .has_no_prefetch = has_no_prefetch_};
+  return bound_.within(demand_for(slots), held_.bytes());
 }
 
 void Claimer::send_claim(Demand demand) {
@@ -166,7 +166,7 @@ void Claimer::send_claim(Demand demand) {
   calls.push_back({lost_.next_claim(),
                    {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
                     std::to_string(demand.start_jobs)},
-                   bound_.room(held_.bytes())});
+                   bound_.free_bytes(held_.bytes())});
   handlers.emplace_back([=, this](Reply reply) {
     activity_ = Activity::none;
     patience_.claim_took(timers_.now() - sent_at, std::holds_alternative<QueryResult>(reply));
@@ -204,7 +204,7 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   found_nothing_ = false;
   quick_waits_ = 0;
   prefetch_.claim_took(timers_.now() - sent_at);
-  // Fewer than there is room for: the rest of a prefetch is not to be had now.
+  // Fewer than asked for: the rest of a prefetch is not to be had now.
   has_no_prefetch_ = rows.size() < demand.max_jobs;
   take_jobs(rows, worker_id, sent_at);
 }
@@ -231,7 +231,7 @@ void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sen
     } else if (is_bare) {
       finisher_.add(lost_.end_of_bare(claim, size, config_.worker_name));
     } else if (rows[i].is_cut()) {
-      finisher_.add(Outcome::released(claim, "no room for its payload"));
+      finisher_.add(Outcome::released(claim, "no bytes left for its payload"));
     }
   }
   if (on_claimed) on_claimed();

@@ -39,7 +39,7 @@ struct ClaimerConfig {
   std::string worker_name;
   std::size_t concurrency = 1;  // jobs that can start at once
   // jobs that may lie ready beside `concurrency`, for tasks that take several
-  std::size_t batch_room = 0;
+  std::size_t batch_slots = 0;
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
   std::size_t max_held_bytes = 0;    // of payloads and other long texts of held jobs
@@ -51,7 +51,7 @@ class Claimer {
           Finisher& finisher, Timers& timers, Log& log);
 
   // A slot is free or a job has ended: decides anew whether to claim.
-  void look_again();
+  void reconsider();
   // Claims now if a claim is due and may be sent.
   void claim_if_due();
   // The connection is needed for something else: a wait is cancelled.

@@ -19,18 +19,18 @@ constexpr std::size_t kMaxPerSlot = 4;
 
 }  // namespace
 
-Demand demand_for(const Places& places) {
-  const std::size_t all = places.concurrency + places.batch_room + places.extra;
-  const std::size_t ahead = places.held - std::min(all, places.held);
-  const std::size_t room = all - std::min(all, places.held);
-  const std::size_t target = places.target;
+Demand demand_for(const Slots& slots) {
+  const std::size_t all = slots.concurrency + slots.batch_slots + slots.extra;
+  const std::size_t ahead = slots.held - std::min(all, slots.held);
+  const std::size_t free_slots = all - std::min(all, slots.held);
+  const std::size_t target = slots.target;
   Demand demand;
   demand.start_jobs =
-      std::min(room, places.concurrency - std::min(places.concurrency, places.in_use));
-  demand.max_jobs = room + (target > ahead ? target - ahead : 0);
-  demand.is_awaited = demand.start_jobs > 0 || (room > 0 && places.extra > 0);
+      std::min(free_slots, slots.concurrency - std::min(slots.concurrency, slots.in_use));
+  demand.max_jobs = free_slots + (target > ahead ? target - ahead : 0);
+  demand.is_awaited = demand.start_jobs > 0 || (free_slots > 0 && slots.extra > 0);
   // Without a free slot a claim is worth a round trip only when half of the reserve is used.
-  const bool is_low = (room > 0 || ahead * 2 <= target) && !places.has_no_prefetch;
+  const bool is_low = (free_slots > 0 || ahead * 2 <= target) && !slots.has_no_prefetch;
   return demand.is_awaited || is_low ? demand : Demand{};
 }
 
@@ -68,13 +68,13 @@ void ByteBound::take_size(std::size_t bytes) {
   expected_ = std::max({bytes, expected_ - expected_ / kPart, std::size_t{1}});
 }
 
-std::size_t ByteBound::room(std::size_t held_bytes) const {
+std::size_t ByteBound::free_bytes(std::size_t held_bytes) const {
   return max_bytes_ - std::min(max_bytes_, held_bytes);
 }
 
 Demand ByteBound::within(Demand demand, std::size_t held_bytes) const {
   if (is_reached(held_bytes)) return {};
-  const std::size_t fitting = std::max(room(held_bytes) / expected_, std::size_t{1});
+  const std::size_t fitting = std::max(free_bytes(held_bytes) / expected_, std::size_t{1});
   demand.max_jobs = std::min(demand.max_jobs, fitting);
   demand.start_jobs = std::min(demand.start_jobs, demand.max_jobs);
   return demand;

@@ -16,10 +16,10 @@ struct Demand {
   bool is_awaited = false;  // if there is no job, the worker waits for the next job
 };
 
-struct Places {
+struct Slots {
   std::size_t concurrency = 1;  // jobs that can start at once
   // jobs that may lie ready beside `concurrency`, for tasks that take several
-  std::size_t batch_room = 0;
+  std::size_t batch_slots = 0;
   std::size_t extra = 0;         // jobs beyond one for each slot that could be run now
   std::size_t held = 0;          // jobs without an end
   std::size_t in_use = 0;        // slots that are taken, or that a started job waits for
@@ -27,7 +27,7 @@ struct Places {
   bool has_no_prefetch = false;  // there is nothing to hold ahead
 };
 
-Demand demand_for(const Places& places);
+Demand demand_for(const Slots& slots);
 
 // How many jobs to have at hand beyond the free slots, so that a slot need not stand idle for the
 // round trip of a claim.
@@ -80,7 +80,7 @@ class ByteBound {
   // Asks for one job, and for more again as small jobs arrive.
   void expect_largest() { take_size(max_bytes_); }
   bool is_reached(std::size_t held_bytes) const { return held_bytes >= max_bytes_; }
-  std::size_t room(std::size_t held_bytes) const;
+  std::size_t free_bytes(std::size_t held_bytes) const;
   Demand within(Demand demand, std::size_t held_bytes) const;
 
  private:

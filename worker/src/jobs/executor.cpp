@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The time that starts may take of one turn of the loop. Beats, pings and outcomes come in between.
+// The time that starts may take of one iteration. Beats, pings and outcomes come in between.
 constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
 constexpr Duration kInterruptGrace = 2s;
@@ -43,7 +43,7 @@ Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& 
       finisher_(finisher),
       timers_(timers),
       log_(log),
-      next_turn_(timers, [this] { begin_turn(); }),
+      next_iteration_(timers, [this] { begin_iteration(); }),
       limits_(timers, [this] { check_limits(); }),
       pings_(timers, [this] { ping_all(); }) {}
 
@@ -57,11 +57,11 @@ void Executor::fill_slots() {
     const TimePoint began = timers_.now();
     start(*job);
     starting_ += timers_.now() - began;
-    next_turn_.start_soon();
+    next_iteration_.start_soon();
   }
 }
 
-void Executor::begin_turn() {
+void Executor::begin_iteration() {
   starting_ = {};
   fill_slots();
 }
@@ -330,12 +330,13 @@ void Executor::give_back(const std::vector<ClaimKey>& unbegun) {
     const auto entry = running_.find(claim);
     if (entry->second.is_queued) --queued_;
     running_.erase(entry);
-    finisher_.add(Outcome::released(claim, "its limit came before its turn"));
+    finisher_.add(Outcome::released(claim, "its limit came before its start"));
   }
   if (!unbegun.empty() && on_slot_free) on_slot_free();
 }
 
-// The same for a task that was just started; a limit that has passed already is for the next turn.
+// The same for a task that was just started; a limit that has passed already is for the next
+// iteration.
 void Executor::await_limit(const Running& running, const HeldJob& job) {
   const Limit limit = next_limit(running, job);
   if (limit.reason == EndReason::none) return;

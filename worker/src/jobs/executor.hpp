@@ -1,5 +1,5 @@
-// Slots: runs held jobs in slots, enforces the limits of each job, and turns the end of a task into
-// an outcome.
+// Slots: runs held jobs in slots, enforces the limits of each job, and makes an outcome of the
+// end of a task.
 //
 // The worker ends a task early for one of several reasons, and the first reason decides the report:
 //   timeout, stall   failed at that limit, with the records that a sweep leaves
@@ -45,8 +45,8 @@ class Executor {
            Finisher& finisher, Timers& timers, Log& log);
   ~Executor();
 
-  // Starts prefetched jobs while there are slots, and goes on in the next turns of the loop once
-  // starting has taken a turn's share: each start may wait for an exec.
+  // Starts prefetched jobs while there are slots, and goes on in the next iterations of the loop
+  // once starting has taken an iteration's share: each start may wait for an exec.
   void fill_slots();
   // The server has answered a beat well: pings the minders, checks limits, fills slots.
   void take_good_beat();
@@ -92,7 +92,7 @@ class Executor {
   };
 
   bool has_slot_for(const HeldJob& job) const;
-  void begin_turn();
+  void begin_iteration();
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
   void take_end(ClaimKey claim, const ExecutionEnd& end);
@@ -119,8 +119,8 @@ class Executor {
   std::map<ClaimKey, Running> running_;
   std::int64_t interrupted_ = 0;
   std::size_t queued_ = 0;               // of `running_`, the tasks that the queue counts
-  std::chrono::nanoseconds starting_{};  // how long starts have taken in this turn of the loop
-  Timer next_turn_;
+  std::chrono::nanoseconds starting_{};  // how long starts have taken in this iteration of the loop
+  Timer next_iteration_;
   Timer limits_;
   Timer pings_;
 };

@@ -83,16 +83,17 @@ bool Finisher::send_next() {
   }
   if (on_sending) on_sending();
   if (!session_.is_free()) return true;  // the claim went over this very connection
-  // In turn, so that neither starves the other.
+  // Alternately, so that neither starves the other.
   if (was_progress_last_) return send_outcomes() || send_progress();
   return send_progress() || send_outcomes();
 }
 
-// Claims whose job has ended come first: their outcomes wait for progress. Then the rest in turn.
+// Claims whose job has ended come first: their outcomes wait for progress. Then the rest, from the
+// claim after the last.
 std::vector<ClaimKey> Finisher::next_progress() const {
   std::vector<ClaimKey> ended;
   std::vector<ClaimKey> others;
-  const auto turn = progress_.upper_bound(last_progress_);
+  const auto next = progress_.upper_bound(last_progress_);
   const auto take = [&](auto from, auto to) {
     for (; from != to; ++from) {
       const HeldJob* job = held_.find(from->first);
@@ -100,8 +101,8 @@ std::vector<ClaimKey> Finisher::next_progress() const {
       (has_ended ? ended : others).push_back(from->first);
     }
   };
-  take(turn, progress_.end());
-  take(progress_.begin(), turn);
+  take(next, progress_.end());
+  take(progress_.begin(), next);
   ended.insert(ended.end(), others.begin(), others.end());
   return ended;
 }

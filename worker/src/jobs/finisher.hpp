@@ -60,7 +60,7 @@ class Finisher {
   void revoke(ClaimKey claim);
 
   // Reports that could not be sent may go now.
-  void look_again() {
+  void wake_for_reports() {
     if (!waiting_.empty() || !progress_.empty()) session_.wake();
   }
 

@@ -20,7 +20,7 @@ const char* name_of(const Outcome& outcome);
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate);
 
-// Turns `outcome` into an outcome that can be stored and that tells why; false where there is
+// Makes `outcome` an outcome that can be stored and that tells why; false where there is
 // nothing to leave out.
 bool make_storable(Outcome& outcome, const std::string& why);
 

@@ -26,7 +26,7 @@ class TaskQueue {
   // How many jobs beyond one for each slot can be run now.
   virtual std::size_t extra() const = 0;
   // A slot has come free.
-  virtual void look_again() = 0;
+  virtual void slot_freed() = 0;
   // Nothing more will come once the present jobs have ended.
   virtual void drain() = 0;
 

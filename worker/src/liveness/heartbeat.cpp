@@ -150,7 +150,7 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   if (on_registered) on_registered();
 }
 
-void Heartbeat::look_for_handlers() {
+void Heartbeat::ask_for_handlers() {
   needs_handlers_ = true;
   session_.wake();
 }

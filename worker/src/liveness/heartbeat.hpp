@@ -62,7 +62,7 @@ class Heartbeat {
   std::chrono::nanoseconds missed() const;
 
   // Asks the server anew which tasks have a handler.
-  void look_for_handlers();
+  void ask_for_handlers();
   // A beat is under way that names the jobs held.
   bool is_naming_jobs() const { return is_naming_jobs_; }
   // Beats as soon as the connection is free, also before the scheduled time.

@@ -20,8 +20,8 @@ constexpr Duration kPauseForMinders = 50ms;
 HostCheck::HostCheck(Session& session, Timers& timers, Log& log)
     : session_(session),
       log_(log),
-      second_look_(timers, [this] { look_when_free(); }),
-      retry_(timers, [this] { look(); }) {
+      second_check_(timers, [this] { check_when_free(); }),
+      retry_(timers, [this] { check(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
@@ -30,37 +30,37 @@ void HostCheck::start(const Registration& registration, IsGone is_gone) {
   is_gone_ = std::move(is_gone);
   gone_.clear();
   if (!is_gone_) return;
-  look_when_free();
-  second_look_.start_in(registration.heartbeat_interval * 3 / 2);
+  check_when_free();
+  second_check_.start_in(registration.heartbeat_interval * 3 / 2);
 }
 
 void HostCheck::stop() {
   is_wanted_ = false;
   gone_.clear();
-  second_look_.stop();
+  second_check_.stop();
   retry_.stop();
 }
 
-std::optional<TimePoint> HostCheck::next_look() const {
-  if (!second_look_.is_running()) return std::nullopt;
-  return second_look_.due();
+std::optional<TimePoint> HostCheck::due() const {
+  if (!second_check_.is_running()) return std::nullopt;
+  return second_check_.due();
 }
 
 // A worker that finds no other worker gone does not open a session for the check.
-void HostCheck::look_when_free() {
+void HostCheck::check_when_free() {
   is_wanted_ = true;
   session_.wake_if_free();
 }
 
-void HostCheck::look() {
+void HostCheck::check() {
   is_wanted_ = true;
   session_.wake();
 }
 
-void HostCheck::look_again() {
+void HostCheck::check_again() {
   if (gone_.empty()) return;
   gone_.clear();
-  look();
+  check();
 }
 
 bool HostCheck::send_next() {
@@ -77,7 +77,7 @@ bool HostCheck::send_next() {
 
 void HostCheck::take_processes(const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) {
-    look();  // on the next connection
+    check();  // on the next connection
     return;
   }
   const auto* rows = std::get_if<QueryResult>(&reply);

@@ -24,10 +24,10 @@ class HostCheck {
   void start(const Registration& registration, IsGone is_gone);
   void stop();
   // Other workers were found lost meanwhile: asks the server anew which workers are left.
-  void look_again();
+  void check_again();
 
   // When the next check is due; nothing where none is.
-  std::optional<TimePoint> next_look() const;
+  std::optional<TimePoint> due() const;
 
  private:
   struct Gone {
@@ -35,8 +35,8 @@ class HostCheck {
     std::string reason;
   };
 
-  void look_when_free();
-  void look();
+  void check_when_free();
+  void check();
   bool send_next();
   void take_processes(const Reply& reply);
   void send_gone();
@@ -49,7 +49,7 @@ class HostCheck {
   std::int64_t worker_id_ = 0;
   bool is_wanted_ = false;
   std::deque<Gone> gone_;
-  Timer second_look_;
+  Timer second_check_;
   Timer retry_;
 };
 

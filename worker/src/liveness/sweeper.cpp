@@ -21,7 +21,7 @@ Sweeper::Sweeper(Session& session, Timers& timers, Random random, Log& log)
       timers_(timers),
       random_(std::move(random)),
       log_(log),
-      next_sweep_(timers, [this] { take_turn(); }) {
+      next_sweep_(timers, [this] { end_interval(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
@@ -37,7 +37,7 @@ void Sweeper::stop() {
   next_sweep_.stop();
 }
 
-void Sweeper::take_turn() {
+void Sweeper::end_interval() {
   if (is_left_)
     schedule();
   else

@@ -3,7 +3,7 @@
 //
 // A sweep travels on the connection of the finisher. There a sweep may delay completions by the
 // milliseconds that the sweep takes, and the delay is harmless. On the connection of the heartbeat
-// a slow sweep would make this worker look dead.
+// a slow sweep would make this worker seem dead.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class Sweeper {
   bool send_next();
   void take_report(const Reply& reply);
   void schedule();
-  void take_turn();
+  void end_interval();
 
   Session& session_;
   Timers& timers_;

@@ -13,8 +13,8 @@ Health::Seen Health::read() const {
 }
 
 std::string why_not_alive(const Health::Seen& seen, TimePoint now) {
-  const auto silent = std::chrono::duration_cast<Duration>(now - seen.last_turn);
-  if (silent <= kMaxTurn) return {};
+  const auto silent = std::chrono::duration_cast<Duration>(now - seen.last_iteration);
+  if (silent <= kMaxIteration) return {};
   return "the loop has been silent for " + to_string(silent);
 }
 

@@ -1,5 +1,5 @@
-// Health: the loop's state for other threads: the loop writes the state at the end of each turn,
-// and never waits for a reader.
+// Health: the loop's state for other threads: the loop writes the state at the end of each
+// iteration, and never waits for a reader.
 #pragma once
 
 #include <mutex>
@@ -27,13 +27,13 @@ class Health {
  public:
   struct Seen {
     WorkerState state;
-    TimePoint last_turn{};
+    TimePoint last_iteration{};
   };
 
-  // The start counts as a turn.
+  // The start counts as an iteration.
   explicit Health(TimePoint now) : seen_{{}, now} {}
 
-  // From the loop's thread. While a reader has the lock, the state is left to the next turn.
+  // From the loop's thread. While a reader has the lock, the state is left to the next iteration.
   void publish(const WorkerState& state, TimePoint now);
   Seen read() const;
 
@@ -42,10 +42,10 @@ class Health {
   Seen seen_;  // guarded by mutex_
 };
 
-// The loop turns at least this often where the state is published.
-constexpr Duration kTurnInterval = std::chrono::seconds(1);
-// A loop that has not turned for this long is stuck.
-constexpr Duration kMaxTurn = std::chrono::seconds(10);
+// The loop iterates at least this often where the state is published.
+constexpr Duration kIterationInterval = std::chrono::seconds(1);
+// A loop without an iteration for this long is stuck.
+constexpr Duration kMaxIteration = std::chrono::seconds(10);
 
 // Why the process is not alive, or not ready to run jobs; empty if the process is.
 std::string why_not_alive(const Health::Seen& seen, TimePoint now);

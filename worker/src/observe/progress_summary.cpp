@@ -55,8 +55,8 @@ std::string ProgressSummary::text() const {
                      ", running " + std::to_string(running_) + ", " +
                      elapsed_text(std::chrono::duration_cast<std::chrono::seconds>(elapsed)) +
                      rate_text(done + failed, elapsed);
-  const auto room = static_cast<std::size_t>(std::max(0, columns_() - 1));
-  if (text.size() > room) text.resize(room);
+  const auto width = static_cast<std::size_t>(std::max(0, columns_() - 1));
+  if (text.size() > width) text.resize(width);
   return text;
 }
 

@@ -1,5 +1,5 @@
 // Service manager: the worker's messages to systemd, or to another service manager with systemd's
-// protocol: ready, stopping, a line of status, and that the loop still turns. Without NOTIFY_SOCKET
+// protocol: ready, stopping, a line of status, and that the loop still runs. Without NOTIFY_SOCKET
 // the worker sends nothing.
 //
 // One datagram a message, so libsystemd is not needed; libsystemd would cost each worker a
@@ -32,7 +32,7 @@ class ServiceManager {
   ServiceManager& operator=(const ServiceManager&) = delete;
 
   bool is_listening() const { return socket_.valid(); }
-  // At the end of each turn of the loop.
+  // At the end of each iteration of the loop.
   void publish(const WorkerState& state);
   // Before the configuration is read anew, and after.
   void begin_reload();

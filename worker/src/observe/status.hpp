@@ -26,7 +26,7 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
 
-  // From the loop, at the end of each turn.
+  // From the loop, at the end of each iteration.
   void publish(const WorkerState& state) { health_.publish(state, clock_.now()); }
   const HttpAddress& address() const { return server_->address(); }
 

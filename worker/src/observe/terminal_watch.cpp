@@ -25,12 +25,12 @@ TerminalWatch::TerminalWatch(EventLoop& loop, int terminal, std::function<void()
   ready_->data = this;
   must_succeed(uv_poll_start(ready_.get(), UV_READABLE,
                              [](uv_poll_t* poll, int, int) {
-                               static_cast<TerminalWatch*>(poll->data)->look();
+                               static_cast<TerminalWatch*>(poll->data)->check();
                              }),
                "uv_poll_start");
 }
 
-void TerminalWatch::look() {
+void TerminalWatch::check() {
   epoll_event event{};
   if (epoll_wait(events_.get(), &event, 1, 0) != 1) return;
   if ((event.events & (EPOLLHUP | EPOLLERR)) == 0) return;

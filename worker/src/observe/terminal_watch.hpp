@@ -20,7 +20,7 @@ class TerminalWatch {
   TerminalWatch& operator=(const TerminalWatch&) = delete;
 
  private:
-  void look();
+  void check();
 
   const std::function<void()> on_closed_;
   UniqueFd events_;  // of the terminal; libuv would make the terminal itself non-blocking

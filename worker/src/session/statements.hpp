@@ -126,7 +126,7 @@ inline constexpr Statement kProgress{
     true};
 inline constexpr Statement kGetJob{"get_job", "SELECT g.state FROM pulse.get_job($1::bigint) AS g"};
 
-// Looking for the lost.
+// Finding lost workers.
 inline constexpr Statement kCheckHost{
     "check_host", "SELECT c.id, c.pid, c.process_start FROM pulse.check_host($1::bigint) AS c"};
 inline constexpr Statement kSweep{

@@ -53,7 +53,7 @@ document.addEventListener('click', (event) => {
   [time.textContent, time.title] = [time.title, time.textContent];
 });
 
-// The marked entries of menus that scroll.
+// The present entries of menus that scroll.
 for (const entry of document.querySelectorAll('nav [aria-current]')) {
   entry.scrollIntoView({ inline: 'center', block: 'nearest' });
 }
@@ -118,12 +118,12 @@ function follow(region) {
       if (source === failed) open();
     };
   };
-  const look = () => {
+  const check = () => {
     if (document.hidden && source) { source.close(); source = null; }
     if (!document.hidden && !source) open();
   };
-  document.addEventListener('visibilitychange', look);
-  look();
+  document.addEventListener('visibilitychange', check);
+  check();
 }
 
 for (const region of document.querySelectorAll('[data-live]')) follow(region);

@@ -24,7 +24,7 @@ class ServedFolder {
       : path_(std::move(path)), wish_(wish) {}
 
   // Follows the path again; on a refusal fills `refusal`.
-  bool look(TaskRefusal& refusal);
+  bool check(TaskRefusal& refusal);
 
   // The tasks served now. Without a folder the list is empty, and the refusals say why, unless the
   // folder is the usual folder and does not exist.

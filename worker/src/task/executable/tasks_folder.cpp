@@ -73,7 +73,7 @@ bool is_guarded(const struct stat& status, const std::string& path, TaskRefusal&
 bool is_guarded_directory(int fd, const std::string& path, TaskRefusal& refusal) {
   struct stat status {};
   if (fstat(fd, &status) != 0) {
-    refuse(refusal, Kind::unavailable, "cannot look at " + path + ": " + describe(errno));
+    refuse(refusal, Kind::unavailable, "cannot check " + path + ": " + describe(errno));
     return false;
   }
   return is_guarded(status, path, refusal);
@@ -82,7 +82,7 @@ bool is_guarded_directory(int fd, const std::string& path, TaskRefusal& refusal)
 bool is_runnable_file(int fd, const std::string& path, TaskRefusal& refusal) {
   struct stat status {};
   if (fstat(fd, &status) != 0) {
-    refuse(refusal, Kind::unavailable, "cannot look at " + path + ": " + describe(errno));
+    refuse(refusal, Kind::unavailable, "cannot check " + path + ": " + describe(errno));
     return false;
   }
   if (!S_ISREG(status.st_mode)) {

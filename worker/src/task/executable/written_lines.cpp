@@ -9,7 +9,7 @@ namespace pulse {
 namespace {
 
 constexpr std::chrono::seconds kSecond{1};
-constexpr std::string_view kCutMark = "\xE2\x80\xA6";
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
 }  // namespace
 
@@ -27,9 +27,9 @@ void WrittenLines::feed(Stream stream, std::string_view bytes) {
     if (!may_tell()) bytes.remove_prefix(leave_out(pending, bytes));
     const std::size_t newline = bytes.find('\n');
     const std::string_view part = bytes.substr(0, newline);
-    const std::size_t room = kMaxLineBytes - pending.line.size();
-    pending.line += part.substr(0, room);
-    pending.is_cut = pending.is_cut || part.size() > room;
+    const std::size_t free_bytes = kMaxLineBytes - pending.line.size();
+    pending.line += part.substr(0, free_bytes);
+    pending.is_cut = pending.is_cut || part.size() > free_bytes;
     if (newline == std::string_view::npos) return;
     bytes.remove_prefix(newline + 1);
     take_line(stream, std::exchange(pending, {}));
@@ -69,8 +69,8 @@ void WrittenLines::take_line(Stream stream, const Pending& whole) {
   budget_.spend();
   log_.budget.spend();
   tell_left_out();
-  std::string text(whole.is_cut ? utf8_prefix(line, kMaxLineBytes - kCutMark.size()) : line);
-  if (whole.is_cut) text += kCutMark;
+  std::string text(whole.is_cut ? utf8_prefix(line, kMaxLineBytes - kEllipsis.size()) : line);
+  if (whole.is_cut) text += kEllipsis;
   log_.log.info("output", {{"job", writer_.job},
                            {"task", writer_.task},
                            {"attempt", writer_.attempt},

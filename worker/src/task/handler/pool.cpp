@@ -71,7 +71,7 @@ void HandlerPool::add(const std::vector<HandlerRunPtr>& runs) {
       if (run->state != HandlerRun::State::queued) continue;
       Queue& queue = state_->queues.at(run->input().identifier);
       queue.runs.push_back(run);
-      state_->turns.push_back(&queue);
+      state_->pending.push_back(&queue);
     }
   }
   if (runs.size() == 1) {
@@ -96,7 +96,7 @@ bool HandlerPool::is_running(const HandlerRunPtr& run) const {
 std::size_t HandlerPool::in_use() const {
   const std::lock_guard lock(state_->mutex);
   const auto busy = std::count(state_->is_busy.begin(), state_->is_busy.end(), true);
-  return static_cast<std::size_t>(busy) + state_->turns.size();
+  return static_cast<std::size_t>(busy) + state_->pending.size();
 }
 
 void HandlerPool::run_thread(State& state, std::size_t number) {
@@ -118,15 +118,15 @@ void HandlerPool::run_thread(State& state, std::size_t number) {
   }
 }
 
-// Waits for the next turn; nothing means that the pool is closing.
+// Waits for the next pending run; nothing means that the pool is closing.
 std::vector<HandlerRunPtr> HandlerPool::next_runs(State& state, std::unique_lock<std::mutex>& lock,
                                                   const Queue*& queue) {
   std::vector<HandlerRunPtr> runs;
   while (runs.empty()) {
-    state.changed.wait(lock, [&] { return state.is_closing || !state.turns.empty(); });
+    state.changed.wait(lock, [&] { return state.is_closing || !state.pending.empty(); });
     if (state.is_closing) break;
-    Queue& next = *state.turns.front();
-    state.turns.pop_front();
+    Queue& next = *state.pending.front();
+    state.pending.pop_front();
     queue = &next;
     while (!next.runs.empty() && runs.size() < next.entry.max_at_once) {
       const HandlerRunPtr run = std::move(next.runs.front());

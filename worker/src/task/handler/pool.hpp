@@ -1,11 +1,11 @@
 // Handler pool: the threads that run C++ handlers, and the queues in front of the threads.
 //
 // Invariants:
-// - `State::mutex` guards `changed`, `turns`, `is_busy`, `is_closing`, the runs of each queue and
+// - `State::mutex` guards `changed`, `pending`, `is_busy`, `is_closing`, the runs of each queue and
 //   `HandlerRun::state`. `queues` as a map and each `entry` are constant after the constructor.
 // - A run is queued, then running, then done; or queued, then withdrawn. Only a thread of the pool
 //   begins a run.
-// - `turns` has one entry for each run added that no thread has come to yet, also for runs
+// - `pending` has one entry for each run added that no thread has come to yet, also for runs
 //   withdrawn since.
 // - The state outlives the pool in threads that are left behind.
 #pragma once
@@ -63,7 +63,7 @@ class HandlerPool {
     std::mutex mutex;
     std::condition_variable changed;
     std::unordered_map<std::string, Queue> queues;  // mutex guards the runs in each queue
-    std::deque<Queue*> turns;                       // an entry for each run that was added
+    std::deque<Queue*> pending;                     // an entry for each run that was added
     std::vector<bool> is_busy;                      // by thread
     bool is_closing = false;
     std::shared_ptr<HandlerOutbox> outbox;

@@ -50,7 +50,7 @@ class HandlerTasks {
   Timers& timers_;
   Log& log_;
 
-  std::vector<HandlerRunPtr> starting_;  // since the last turn of the loop
+  std::vector<HandlerRunPtr> starting_;  // since the last iteration of the loop
   Timer handing_over_;
 };
 

@@ -51,7 +51,7 @@ bool is_program(const std::string& path) {
 }
 
 // The first program of this name in the folders of `path`; empty when there is none.
-std::string look_for(const std::string& word, std::string_view path) {
+std::string find_in_path(const std::string& word, std::string_view path) {
   if (word.find('/') != std::string::npos) return word;
   while (!path.empty()) {
     const std::size_t colon = path.find(':');
@@ -92,7 +92,7 @@ std::variant<ProcessCommand, std::string> parse_process(std::string_view text) {
 std::optional<Program> find_program(const std::string& word, std::string_view path,
                                     TaskRefusal& refusal) {
   Program program;
-  program.name = look_for(word, path);
+  program.name = find_in_path(word, path);
   if (program.name.empty()) {
     refusal = {TaskRefusal::Kind::not_found, "cannot start " + word + ": it is not in PATH"};
     return std::nullopt;

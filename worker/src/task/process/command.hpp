@@ -23,7 +23,7 @@ struct ProcessCommand {
 // The command, or the fault of the text.
 std::variant<ProcessCommand, std::string> parse_process(std::string_view text);
 
-// Where programs are looked for without a PATH.
+// Where programs are searched for without a PATH.
 inline constexpr const char* kProgramPath = "/usr/bin:/bin";
 
 struct Program {

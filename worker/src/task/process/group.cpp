@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kMinPause = 100ms;
 constexpr Duration kMaxStartPause = 5s;
 constexpr int kPingsInLimit = 4;
-// In one turn of the loop, because each waits for an exec.
+// In one iteration of the loop, because each waits for an exec.
 constexpr int kMaxStarts = 2;
 
 }  // namespace
@@ -23,8 +23,8 @@ ProcessGroup::ProcessGroup(ProcessCommand command, const ProcessSettings& settin
       slots_(std::move(slots)),
       on_more_extra_(std::move(on_more_extra)),
       backoff_(settings.random, kMaxStartPause),
-      turning_(timers(), [this] { turn(); }),
-      restart_(timers(), [this] { turn(); }),
+      advancing_(timers(), [this] { advance(); }),
+      restart_(timers(), [this] { advance(); }),
       pinging_(timers(), [this] { ping_all(); }) {}
 
 ProcessGroup::~ProcessGroup() = default;
@@ -37,7 +37,7 @@ std::unique_ptr<Execution> ProcessGroup::add(const HeldJob& job, const Registrat
   auto execution = std::make_unique<ProcessExecution>(
       *this, job, task_silence_limit(job.job, registration), alive_as_of, std::move(callbacks));
   execution->place = queue_.insert(queue_.end(), execution.get());
-  turn_soon();
+  advance_soon();
   return execution;
 }
 
@@ -69,24 +69,24 @@ std::size_t ProcessGroup::extra() const {
 
 void ProcessGroup::drain() {
   is_draining_ = true;
-  turn_soon();
+  advance_soon();
 }
 
-void ProcessGroup::turn_soon() {
-  if (!is_turning_) turning_.start_soon();
+void ProcessGroup::advance_soon() {
+  if (!is_advancing_) advancing_.start_soon();
 }
 
-// Once in a turn of the loop, so that lines for one process are written together.
-void ProcessGroup::turn() {
-  is_turning_ = true;
+// Once in an iteration of the loop, so that lines for one process are written together.
+void ProcessGroup::advance() {
+  is_advancing_ = true;
   for (const auto& member : members_) member->deliver();
   hand_out();
   for (const auto& member : members_) {
     member->flush();
     if (!member->is_busy()) member->rest(is_draining_);
   }
-  is_turning_ = false;
-  if (starts_ == kMaxStarts) turn_soon();
+  is_advancing_ = false;
+  if (starts_ == kMaxStarts) advance_soon();
   if (extra() > std::exchange(last_extra_, extra())) on_more_extra_();
 }
 
@@ -114,7 +114,7 @@ ProcessMember* ProcessGroup::free_member(const ProcessExecution& execution) {
   ProcessMember* best = nullptr;
   const bool may_begin = slots_.has_free_slot();
   for (const auto& member : members_) {
-    if (!member->has_room_for(execution) || (!member->is_busy() && !may_begin)) continue;
+    if (!member->accepts(execution) || (!member->is_busy() && !may_begin)) continue;
     if (best == nullptr || member->in_flight() < best->in_flight()) best = member.get();
   }
   return best;
@@ -159,7 +159,7 @@ void ProcessGroup::remove(ProcessMember& member, const ExecutionEnd& end) {
   if (end.kind == ExecutionEnd::Kind::minder_lost) reason = "minder lost";
   settings_.log.info("process_ended", {{"task", command_.task}, {"reason", reason}});
   std::erase_if(members_, [&](const auto& each) { return each.get() == &member; });
-  turn_soon();
+  advance_soon();
 }
 
 void ProcessGroup::ping_all() {

@@ -9,7 +9,7 @@
 // - `queue_` holds an execution exactly while `place` of the execution is set. withdraw() removes
 //   both.
 // - `members_` has each started process until the process has ended: see remove().
-// - While `restart_` runs, no process is started; `starts_` bounds the starts of one turn.
+// - While `restart_` runs, no process is started; `starts_` bounds the starts of one iteration.
 #pragma once
 
 #include <list>
@@ -65,7 +65,7 @@ class ProcessGroup {
   // How long a process without a job outlives a loop that stands still.
   Duration idle_limit() const { return idle_limit_; }
   Duration kill_allowance() const { return kill_allowance_; }
-  void turn_soon();
+  void advance_soon();
   void ping_soon() { pinging_.start_soon(); }
   // True: the execution was in the queue, and is not any more.
   bool withdraw(ProcessExecution& execution);
@@ -75,7 +75,7 @@ class ProcessGroup {
   void log_dropped(const std::string& reason, std::int64_t count);
 
  private:
-  void turn();
+  void advance();
   void hand_out();
   bool must_wait(const ProcessExecution& execution) const;
   ProcessMember* free_member(const ProcessExecution& execution);
@@ -94,11 +94,11 @@ class ProcessGroup {
   std::list<ProcessExecution*> queue_;
   std::vector<std::unique_ptr<ProcessMember>> members_;
   Reconnect backoff_;
-  bool is_turning_ = false;
+  bool is_advancing_ = false;
   bool is_draining_ = false;
-  int starts_ = 0;  // in this turn
+  int starts_ = 0;  // in this iteration
   std::size_t last_extra_ = 0;
-  Timer turning_;
+  Timer advancing_;
   Timer restart_;
   Timer pinging_;
 };

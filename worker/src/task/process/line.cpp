@@ -140,7 +140,7 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
   return parsed;
 }
 
-bool looks_like_answer(std::string_view line) {
+bool may_mean_answer(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(" \t\r");
   return begin != std::string_view::npos && line[begin] == '{';
 }

@@ -33,6 +33,6 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
 
 // Whether a line without meaning may have been meant as an answer: then a job would wait for the
 // answer in vain. Other lines perhaps come from a library that does not know the use of stdout.
-bool looks_like_answer(std::string_view line);
+bool may_mean_answer(std::string_view line);
 
 }  // namespace pulse

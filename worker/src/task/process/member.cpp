@@ -36,7 +36,7 @@ std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
   return child_.start(limits);
 }
 
-bool ProcessMember::has_room_for(const ProcessExecution& execution) const {
+bool ProcessMember::accepts(const ProcessExecution& execution) const {
   return state_ == State::serving && in_flight_.size() + answered_.size() < takes_ &&
          child_.backlog() < kMaxBacklog && !in_flight_.contains(execution.job_id());
 }
@@ -61,7 +61,7 @@ void ProcessMember::forget(ProcessExecution& execution) {
 
 void ProcessMember::tell_to_stop(const ProcessExecution& execution, Duration grace) {
   append_cancel_line(child_.to_write(), execution.job_id(), execution.reason(), grace);
-  group_.turn_soon();
+  group_.advance_soon();
 }
 
 bool ProcessMember::has_other_work() const {
@@ -87,13 +87,13 @@ void ProcessMember::ping() {
 
 void ProcessMember::take_line(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  if (!looks_like_answer(line)) return drop("output that is no line of the protocol", false);
+  if (!may_mean_answer(line)) return drop("output that is no line of the protocol", false);
   std::string why;
   auto parsed = parse_process_line(line, why);
   if (!parsed) return drop(why, true);
   if (parsed->takes) {
     takes_ = static_cast<std::size_t>(*parsed->takes);
-    return group_.turn_soon();
+    return group_.advance_soon();
   }
   const auto entry = in_flight_.find(parsed->job_id);
   if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
@@ -105,7 +105,7 @@ void ProcessMember::take_line(std::string_view line) {
   execution.end_with(std::move(*parsed->end));
   answered_.push_back(&execution);
   in_flight_.erase(entry);
-  group_.turn_soon();
+  group_.advance_soon();
 }
 
 // A line that may have been an answer leaves a job behind that would never end.

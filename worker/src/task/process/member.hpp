@@ -24,7 +24,7 @@ class ProcessMember {
   std::optional<ExecutionEnd> start(ProcessLimits limits);
 
   bool is_busy() const { return !in_flight_.empty(); }
-  bool has_room_for(const ProcessExecution& execution) const;
+  bool accepts(const ProcessExecution& execution) const;
   std::size_t in_flight() const { return in_flight_.size(); }
   std::size_t takes() const { return takes_; }
   bool has_answered() const { return has_answered_; }
@@ -36,7 +36,7 @@ class ProcessMember {
   bool has_other_work() const;
   // Ends the process; the jobs in flight fail with `why` in the error.
   void end_because(std::string why);
-  // Hands the answers of this turn to the executor.
+  // Hands the answers of this iteration to the executor.
   void deliver();
   void flush() { child_.flush(); }
   void ping();

@@ -31,9 +31,9 @@ ExecutionStart ProcessTasks::start(const HeldJob& job, const Registration& regis
   return {group.add(job, registration, alive_as_of, std::move(callbacks)), false, {}};
 }
 
-void ProcessTasks::look_again() {
+void ProcessTasks::slot_freed() {
   for (const auto& [name, group] : groups_) {
-    if (group->has_queue()) group->turn_soon();
+    if (group->has_queue()) group->advance_soon();
   }
 }
 

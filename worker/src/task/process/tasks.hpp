@@ -26,7 +26,7 @@ class ProcessTasks final : public TaskQueue {
   std::size_t reserved() const override { return sum(&ProcessGroup::reserved); }
   std::size_t waiting() const override { return sum(&ProcessGroup::waiting); }
   std::size_t extra() const override { return sum(&ProcessGroup::extra); }
-  void look_again() override;
+  void slot_freed() override;
   void drain() override;
 
  private:

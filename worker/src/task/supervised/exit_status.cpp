@@ -56,7 +56,7 @@ bool is_exhaustion(int error) noexcept {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// The first line of a file, as far as the kernel looks; empty where the file cannot be read.
+// The first line of a file, as far as the kernel reads; empty where the file cannot be read.
 std::string first_line(const std::string& path) {
   std::array<char, 256> bytes{};
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -74,7 +74,7 @@ std::string why_no_interpreter(const std::string& path) {
   const std::string name = line.substr(begin, line.find_first_of(" \t", begin) - begin);
   if (is_from_windows) {
     return "its first line ends in CR LF, so " + name +
-           " with a CR is looked for: sed -i 's/\\r$//' " + path;
+           " with a CR is searched for: sed -i 's/\\r$//' " + path;
   }
   return "its first line names " + name + ", which was not found";
 }

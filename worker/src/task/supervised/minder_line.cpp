@@ -20,7 +20,7 @@ using minder::Report;
 constexpr std::chrono::milliseconds kOrphanInterval{20};
 // Ten seconds: a process that SIGKILL has not ended by then hangs in the kernel and cannot be
 // waited for.
-constexpr int kMaxOrphanRounds = 500;
+constexpr int kMaxOrphanChecks = 500;
 
 MinderLine* owner(void* data) noexcept { return static_cast<MinderLine*>(data); }
 
@@ -196,12 +196,12 @@ void MinderLine::take_for_stuck() noexcept {
 }
 
 void MinderLine::kill_orphans() noexcept {
-  if (reap_orphans() == 0 || orphan_rounds_ >= kMaxOrphanRounds) {
-    if (orphan_rounds_ > 0) --ending_orphans_;
+  if (reap_orphans() == 0 || orphan_checks_ >= kMaxOrphanChecks) {
+    if (orphan_checks_ > 0) --ending_orphans_;
     let_go();
     return;
   }
-  if (orphan_rounds_++ == 0) ++ending_orphans_;
+  if (orphan_checks_++ == 0) ++ending_orphans_;
   run_timer_in(kOrphanInterval,
                [](uv_timer_t* timer) { owner(timer->data)->shared_from_this()->kill_orphans(); });
 }

@@ -56,7 +56,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
                    Listener listener, std::shared_ptr<MinderLine>& started);
 
   // Whether orphans of a dead minder are being ended: while one is alive the dead have to stay, so
-  // that a fork bomb gets no room under a limit on processes.
+  // that a fork bomb gets no free places under a limit on processes.
   static bool is_ending_orphans() noexcept { return ending_orphans_ > 0; }
 
   MinderLine(const MinderLine&) = delete;
@@ -91,7 +91,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   LoopHandle<uv_timer_t> timer_;  // the minder's last moment, then the killing of orphans
   bool has_reported_end_ = false;
   BootClock::time_point stuck_at_ = BootClock::time_point::max();
-  int orphan_rounds_ = 0;
+  int orphan_checks_ = 0;
   inline static int ending_orphans_ = 0;  // how many lines are ending orphans
   std::shared_ptr<MinderLine> self_;      // from start() until let_go()
 };

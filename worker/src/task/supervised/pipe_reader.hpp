@@ -1,7 +1,8 @@
 // Pipe reader: the reading end of one of a child's pipes.
 //
-// Reads at most 64 KiB per turn of the loop, so that a child that floods one pipe delays neither
-// the loop nor another child. Holds no bytes itself: while the pipe is not read, the child waits.
+// Reads at most 64 KiB per iteration of the loop, so that a child that floods one pipe delays
+// neither the loop nor another child. Holds no bytes itself: while the pipe is not read, the child
+// waits.
 #pragma once
 
 #include <uv.h>

@@ -10,8 +10,8 @@
 namespace pulse {
 
 // During its life, the object reaps each ended child that no handle of the loop waits for, and
-// kills none. libuv asks for its children by number: an end that libuv is to hear of is only looked
-// at here.
+// kills none. libuv asks for its children by number, so the object leaves an end to libuv that
+// libuv is to hear of.
 class Zombies {
  public:
   // `must_stay`: whether zombies have a use now.
@@ -24,7 +24,8 @@ class Zombies {
 
   EventLoop& loop_;
   const std::function<bool()> must_stay_;
-  Timer ended_;  // at the end of the turn in which a child has ended: libuv has read the end before
+  // At the end of the iteration in which a child has ended: libuv has read the end before.
+  Timer ended_;
   Signals signals_;
 };
 

@@ -1,4 +1,4 @@
-// How printed text may look on its output.
+// How printed text may be styled on its output.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace pulse::console {
 
 enum class Tint { none, strong, faint, good, busy, warning, bad };
 
-struct Look {
+struct Style {
   bool is_terminal = false;
   bool has_colours = false;
   std::size_t columns = 0;  // 0: as many as a line needs
   std::size_t rows = 0;
 
   using Variable = std::function<const char*(const char* name)>;
-  // The look of standard output. Colours only on a terminal that knows colours, and not with
+  // The style of standard output. Colours only on a terminal that knows colours, and not with
   // NO_COLOR.
-  static Look of_stdout(const Variable& variable);
+  static Style of_stdout(const Variable& variable);
 
   std::string tinted(std::string_view text, Tint tint) const;
 };

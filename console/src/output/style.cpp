@@ -1,4 +1,4 @@
-#include "output/look.hpp"
+#include "output/style.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -36,25 +36,25 @@ constexpr std::array<std::pair<std::string_view, Tint>, 25> kTintOfState{{
 
 }  // namespace
 
-Look Look::of_stdout(const Variable& variable) {
-  Look look;
-  look.is_terminal = isatty(STDOUT_FILENO) == 1;
-  if (!look.is_terminal) return look;
+Style Style::of_stdout(const Variable& variable) {
+  Style style;
+  style.is_terminal = isatty(STDOUT_FILENO) == 1;
+  if (!style.is_terminal) return style;
   const auto text_of = [&](const char* name) {
     const char* value = variable(name);
     return std::string_view(value == nullptr ? "" : value);
   };
   const std::string_view kind = text_of("TERM");
-  look.has_colours = !kind.empty() && kind != "dumb" && text_of("NO_COLOR").empty();
+  style.has_colours = !kind.empty() && kind != "dumb" && text_of("NO_COLOR").empty();
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
-    look.columns = size.ws_col;
-    look.rows = size.ws_row;
+    style.columns = size.ws_col;
+    style.rows = size.ws_row;
   }
-  return look;
+  return style;
 }
 
-std::string Look::tinted(std::string_view text, Tint tint) const {
+std::string Style::tinted(std::string_view text, Tint tint) const {
   if (!has_colours || tint == Tint::none || text.empty()) return std::string(text);
   return sequence_of(tint) + std::string(text) + "\033[0m";
 }
