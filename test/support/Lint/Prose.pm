@@ -35,7 +35,7 @@ my %area = (
     base => qr{^base/.*\.[ch]pp$},
     worker => qr{^worker/.*\.[ch]pp$},
     console => qr{^console/.*\.[ch]pp$},
-    docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING|SECURITY)\.md$
+    docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING|SECURITY|test/conformance)\.md$
               |^(?:docs|worker)/.*\.md$}x,
 );
 
