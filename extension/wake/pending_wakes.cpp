@@ -47,6 +47,7 @@ struct Pending {
   TimestampTz parked_due;
   TimestampTz sweep_due;
   bool all_waiters, checks_anew;
+  bool beyond_places;  // a returned queue mark is of a queue that this transaction could promote
   // A sweep runs in this transaction, begun in that subtransaction, and answers the request.
   bool sweeps;
   SubTransactionId sweeps_in;
@@ -65,7 +66,8 @@ void wake_after_commit(DatabaseState* database) {
   set_freed_levels(database, pending.returned_levels);
   if (pending.checks_anew) pg_atomic_write_u32(&database->first_check, kCheckIsDue);
   // A worker may be between its claim and its wait; then the worker notices the generation.
-  if (pending.promotion_marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
+  if (pending.promotion_marks.any || pending.undone || pending.beyond_places ||
+      pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database, pending.due, pending.parked_due, pending.sweep_due);
   // A waiter takes the queue marks that other sessions found busy meanwhile.
@@ -285,6 +287,11 @@ void note_wait_taken(int bucket, uint64 rings) {
 void return_promotion_mark(int bucket) {
   pending.any = true;
   pending.returned.add(bucket);
+}
+
+void note_work_beyond_places() {
+  pending.any = true;
+  pending.beyond_places = true;
 }
 
 void wake_for_commit() {

@@ -1,7 +1,7 @@
 -- sql/flow/add_flow.sql and sql/flow/order.sql: add_flow adds all jobs or none, in an order that
 -- its waits allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(65);
+SELECT plan(66);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -95,8 +95,10 @@ SELECT refused('[{"identifier": "b"}, {"key": 1, "identifier": "a"}]',
 SELECT matches((refusal_of(format(
     $$SELECT pulse.add_flow('[{"identifier": "a", "after": ["%s"]}]')$$, :before))).hint,
   'write \[17\]', 'an id in quotes is refused with the way to write it');
+SELECT refused('[{"identifier": "a", "after": [17592186044415]}]',
+  'job 17592186044415 was never added');
 SELECT refused('[{"identifier": "a", "after": [9007199254740991]}]',
-  'job 9007199254740991 was never added');
+  'job 9007199254740991 is of shard 511');
 SELECT refused('[{"identifier": "a"}, 3]', 'job number 2 is no object');
 SELECT refused('{"identifier": "a"}', 'jobs must be an array of objects');
 SELECT refused('null', 'jobs must be an array of objects');

@@ -74,11 +74,10 @@ Response flow_page(const Request& request) {
 
 void add_flow_pages(Router& router) {
   router.add("GET", "/flows/{id}", Need::read, flow_page);
-  router.add_stream("/live/flows/{id}", Need::read, std::chrono::seconds(2),
-                    [](const Request& request) {
-                      const QueryResult rows = read_flow(request);
-                      return flow_content(request, rows[0]).html();
-                    });
+  router.add_stream("/live/flows/{id}", Need::read, kListInterval, [](const Request& request) {
+    const QueryResult rows = read_flow(request);
+    return flow_content(request, rows[0]).html();
+  });
 }
 
 }  // namespace pulse::console

@@ -153,9 +153,9 @@ void add_list_page(Router& router, ListPage definition) {
                                  shared->is_paged ? content : live(stream, content)}});
   });
   if (shared->is_paged) return;
-  router.add_stream(
-      stream.text(), Need::read, std::chrono::seconds(2),
-      [shared](const Request& request) { return list_content(request, *shared).html(); });
+  router.add_stream(stream.text(), Need::read, kListInterval, [shared](const Request& request) {
+    return list_content(request, *shared).html();
+  });
 }
 
 }  // namespace pulse::console

@@ -144,7 +144,7 @@ void add_queue_pages(Router& router) {
                                 "queues within a level that have none of their own."),
                    live(Url("/live").part("queues"), queue_tree(request))}});
   });
-  router.add_stream("/live/queues", Need::read, std::chrono::seconds(2),
+  router.add_stream("/live/queues", Need::read, kListInterval,
                     [](const Request& request) { return queue_tree(request).html(); });
 }
 

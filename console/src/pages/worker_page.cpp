@@ -124,11 +124,10 @@ Response worker_page(const Request& request) {
 
 void add_worker_page(Router& router) {
   router.add("GET", "/workers/{id}", Need::read, worker_page);
-  router.add_stream("/live/workers/{id}", Need::read, std::chrono::seconds(2),
-                    [](const Request& request) {
-                      const QueryResult rows = read_worker(request);
-                      return worker_content(request, rows[0]).html();
-                    });
+  router.add_stream("/live/workers/{id}", Need::read, kListInterval, [](const Request& request) {
+    const QueryResult rows = read_worker(request);
+    return worker_content(request, rows[0]).html();
+  });
 }
 
 }  // namespace pulse::console

@@ -25,6 +25,9 @@ using Producer = std::function<std::string(const Request& request)>;
 // own.
 enum class Pool { quick, waiting };
 
+// How often a live list is read: with the time of the reading, a change shows within two seconds.
+constexpr std::chrono::milliseconds kListInterval(1500);
+
 struct Route {
   std::string method;
   std::string pattern;  // of texts and {parameters}: /jobs/{id}, which matches only an id
