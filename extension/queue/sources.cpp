@@ -119,12 +119,10 @@ void answer_freed(QueueSource* source, const Candidate& queue, const Outcome& ou
 void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outcome& outcome) {
   budget->more |= outcome.has_more;
   if (!outcome.has_more && !outcome.is_busy) return;
-  if (budget->lets_join && !outcome.is_busy) {
+  if (budget->lets_join && !outcome.is_busy)
     mark_queue(this_database(), queue.bucket);  // this call may still have places left
-    return;
-  }
-  return_promotion_mark(queue.bucket);
-  if (!outcome.is_busy) note_work_beyond_places();
+  else
+    return_promotion_mark(queue.bucket, !outcome.is_busy);
 }
 
 MarkSource begin_marks(PromotionBudget* budget, int max_marks) {

@@ -284,14 +284,10 @@ void note_wait_taken(int bucket, uint64 rings) {
   pending.taken.add(bucket);
 }
 
-void return_promotion_mark(int bucket) {
+void return_promotion_mark(int bucket, bool is_beyond_places) {
   pending.any = true;
   pending.returned.add(bucket);
-}
-
-void note_work_beyond_places() {
-  pending.any = true;
-  pending.beyond_places = true;
+  pending.beyond_places |= is_beyond_places;
 }
 
 void wake_for_commit() {

@@ -120,12 +120,10 @@ void note_wait_taken(int bucket, uint64 rings = 0);
 bool promotion_marks_remain();
 
 // Sets the promotion mark again at the end of this transaction, committed or not, because the queue
-// or parent has work left.
-void return_promotion_mark(int bucket);
-// The call had no places left for a queue whose queue mark the call returns. A worker whose claim
-// missed the queue mark meanwhile claims again before the worker waits. A queue that is busy is no
-// such news: workers that cannot promote the queue would claim again for ever.
-void note_work_beyond_places();
+// or parent has work left. `is_beyond_places`: the call had no places left for the queue. Then a
+// worker whose claim missed the queue mark meanwhile claims again before the worker waits. A queue
+// that is busy is no such news: workers that cannot promote the queue would claim again for ever.
+void return_promotion_mark(int bucket, bool is_beyond_places = false);
 
 // For a transaction that is prepared: the news of its commit. Neither function can fail.
 struct PreparedNotes;
