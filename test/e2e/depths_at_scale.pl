@@ -27,7 +27,7 @@ value($node, q{SELECT pulse.pause_queue('queue 1')});
 value($node, qq{INSERT INTO pulse.job (identifier, queue_name, state, run_at, priority)
     SELECT 'task ' || n % 300, CASE WHEN n % 5 > 1 THEN 'queue ' || n / 5 % $queues END,
            (CASE WHEN n % 5 > 1 THEN 'parked' ELSE 'ready' END)::pulse.job_state,
-           now() + interval '1 s' * (CASE WHEN n % 5 IN (1, 3) THEN 3600 ELSE -1 END * n),
+           now() + interval '1 s' * (CASE WHEN n % 5 IN (1, 3) THEN 3600.0 ELSE -1 END * n),
            n % 3
       FROM generate_series(1, $jobs) AS n});
 # Jobs that wait for another, run, and have ended in each way.
@@ -217,7 +217,7 @@ subtest 'under load' => sub {
     is(join('', map { $_->answer; $_->said =~ /ERROR.*/g } @load), '', 'the load works');
     my $ended = value($node,
         q{SELECT count(*) FROM pulse.finished_job WHERE identifier ~ '^t[0-6]$'});
-    cmp_ok($ended, '>', 10 * $seconds, 'and ends jobs');
+    cmp_ok($ended, '>', 50, 'and ends jobs');
     diag(sprintf '%d jobs, %d of the load ended beside %d polls of at most %.1f s: the largest '
           . 'error is %d jobs, of programs %d (%s)', $jobs, $ended, $polls,
         @largest{qw(took error)}, $off, $which);
