@@ -41,7 +41,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.require_no_ids() IS
   'Raises PU003 where this database has a shard, or has given out ids.';
 
--- No rollback undoes setval(), so the sequences begin anew: that change is undone with the row.
+-- No rollback undoes setval(), so the sequences begin anew: that change is undone with the row. A
+-- leap later in the same transaction must be undone as a whole too, so the notes of leaps get files
+-- of this transaction as well, with the values of before.
 CREATE OR REPLACE FUNCTION pulse.set_shard(shard int) RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -68,6 +70,9 @@ BEGIN
     PERFORM pulse_internal.record_installation();
     FOREACH what IN ARRAY '{job,flow,operation}'::text[] LOOP
       EXECUTE format('ALTER SEQUENCE pulse.%I RESTART WITH %s', what || '_id_seq', floor);
+    END LOOP;
+    FOREACH what IN ARRAY '{id_place,gap_from,gap_to,gap_at}'::text[] LOOP
+      EXECUTE format('ALTER SEQUENCE pulse.%I INCREMENT 1', what || '_seq');
     END LOOP;
     UPDATE pulse.installation AS i
        SET id_floor = floor, id_ceiling = floor + (1::bigint << 44) - 2;

@@ -1,7 +1,7 @@
 -- sql/structure/shard.sql: a database gets its shard before its first id. Each call refuses an id
 -- of another shard.
 \ir support/setup.psql
-SELECT plan(45);
+SELECT plan(48);
 
 SELECT expect_function('set_shard', 'shard integer', 'pulse.installation', 'volatile', 'definer');
 
@@ -40,6 +40,15 @@ SELECT is((SELECT concat_ws(' ', setting, source) FROM pulse.settings WHERE name
 SELECT refuses('SELECT pulse.set_shard(4)', 'PU003', 'another shard is refused');
 SELECT refuses('SELECT pulse.set_shard(0)', 'PU003', 'as is none');
 ROLLBACK TO unset;
+SELECT note_earlier_timeline() \g /dev/null
+SAVEPOINT before_leap;
+SELECT pulse.set_shard(3) \g /dev/null
+SELECT is(place_of((pulse.add_job('t')).id), format('3: %s', (1::bigint << 32) + 1),
+  'the first id of a timeline can come in the transaction that sets the shard');
+ROLLBACK TO before_leap;
+SELECT ok(pulse_internal.is_leap_due(), 'whose rollback undoes the leap');
+SELECT is_empty('SELECT to_id FROM pulse_internal.pending_gap', 'and the gap');
+SELECT setval('pulse.id_place_seq', pulse_internal.id_place()) \g /dev/null
 SELECT is(place_of((pulse.add_job('t')).id), '0: 1', 'a rollback takes the shard back');
 SELECT refuses('SELECT pulse.set_shard(3)', 'PU003', 'ids were given out');
 SELECT is((pulse.set_shard(0)).id, NULL, 'the same shard still changes nothing');
