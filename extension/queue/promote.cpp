@@ -238,15 +238,15 @@ void mark_queues_fallen_due() {
 }
 
 Promotion continue_first_check() {
-  // One claim at a time checks: two claims would check the same queues.
-  if (!try_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock)) return {false, true};
-  reconcile_queues(kQueuesOfOneCheck);
-  release_advisory_lock(LockKind::kFirstCheck, 0, ExclusiveLock);
-  return {is_first_check_due(), false};
+  bool is_busy = reconcile_queues(kQueuesOfOneCheck) < 0;
+  return {!is_busy && is_first_check_due(), is_busy};
 }
 
 int reconcile_queues(int max_count, TimestampTz ends) {
   DatabaseState* database = this_database();
+  // One call at a time checks: a call that began earlier, under an older snapshot, would move or
+  // end the check of another call.
+  if (!try_advisory_lock(LockKind::kQueueCheck, 0, ExclusiveLock)) return -1;
   // Without shared memory a call promotes queues, and keeps the locks of no more than a thousand.
   static pg_atomic_uint32 own_next;
   pg_atomic_uint32* next = database ? &database->next_bucket : &own_next;
@@ -283,6 +283,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   pg_atomic_write_u32(next, static_cast<uint32>(bucket));
   MemoryContextDelete(step);
   close_job_scan(&check.parked);
+  release_advisory_lock(LockKind::kQueueCheck, 0, ExclusiveLock);
   return marked;
 }
 
@@ -291,7 +292,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
 // The function of 0.1.0 has one argument.
 PULSE_FUNCTION(pulse_reconcile_queues) {
   TimestampTz ends = PG_NARGS() > 1 ? PG_GETARG_TIMESTAMPTZ(1) : DT_NOEND;
-  PG_RETURN_INT32(pulse::reconcile_queues(PG_GETARG_INT32(0), ends));
+  PG_RETURN_INT32(Max(pulse::reconcile_queues(PG_GETARG_INT32(0), ends), 0));
 }
 
 PULSE_FUNCTION(pulse_promote_marked) {

@@ -31,7 +31,8 @@ Promotion continue_first_check();
 
 // Checks queues with parked jobs, and marks each queue with a free place. The check covers crashes,
 // COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0: all) until `ends`; a
-// bounded call goes on where the call before ended. Returns the number of marked queues.
+// bounded call goes on where the call before ended. Returns the number of marked queues; -1: a
+// different call is checking queues.
 int reconcile_queues(int max_count, TimestampTz ends = DT_NOEND);
 
 }  // namespace pulse

@@ -14,7 +14,7 @@ enum class LockKind : uint16 {
   kKey,
   kAttachment = 0x5005,
   kLevel,
-  kFirstCheck,
+  kQueueCheck,
   kCounters,
   kRing,
   kLeap,
