@@ -84,7 +84,7 @@ bool is_installed() {
 // Needs a transaction.
 void recount() {
   if (!is_installed()) return;
-  int64 began = monotonic_us();
+  int64 began = processor_us();
   Oid table = catalog()->job;
   if (database_is_wanted(MyDatabaseId) || !ConditionalLockRelationOid(table, AccessShareLock))
     return;
@@ -94,7 +94,7 @@ void recount() {
   if (Snapshot snapshot = begin_recount()) {
     pgstat_report_activity(STATE_RUNNING, "counts the jobs of pulse.job");
     PushActiveSnapshot(snapshot);
-    if (recount_rows(job, snapshot)) end_recount(table, monotonic_us() - began);
+    if (recount_rows(job, snapshot)) end_recount(table, processor_us() - began);
     PopActiveSnapshot();
     UnregisterSnapshot(snapshot);
   }

@@ -137,7 +137,7 @@ bool recount_if_read();
 // or NULL while the process of another database recounts.
 Snapshot begin_recount();
 void add_recounted(DepthKind kind, Depth* depth, DepthState state, TimestampTz run_at);
-void end_recount(Oid job, int64 duration_us);
+void end_recount(Oid job, int64 used_us);
 pg_atomic_uint32* recounting_process();
 
 }  // namespace pulse

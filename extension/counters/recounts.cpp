@@ -8,8 +8,9 @@
 namespace pulse {
 namespace {
 
-// A recount is followed by a pause of this many times the recount's duration, so that recounts take
-// at most 1 % of a core.
+// A recount is followed by a pause of this many times the processor time of the recount, so that
+// recounts take at most 1 % of a core. The duration would be no measure: on a busy machine a
+// recount waits for a core, and the counts would stay marked for minutes.
 constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
 // A recount in turn finds the drift of which nothing told.
@@ -198,7 +199,7 @@ void add_recounted(DepthKind kind, Depth* depth, DepthState state, TimestampTz r
   if (state != kRunning) raise_latest(counts, other, run_at);
 }
 
-void end_recount(Oid job, int64 duration_us) {
+void end_recount(Oid job, int64 used_us) {
   DatabaseDepths* database = depths_of(this_database());
   LWLockAcquire(depths_lock, LW_EXCLUSIVE);
   database->current = 1 - database->current;
@@ -207,7 +208,7 @@ void end_recount(Oid job, int64 duration_us) {
   all_depths->recounted = InvalidOid;
   LWLockRelease(depths_lock);
   int64 now = monotonic_us();
-  int64 pause = Max(duration_us * kPauses, kLeastPauseUs);
+  int64 pause = Max(used_us * kPauses, kLeastPauseUs);
   pg_atomic_write_u64(&database->next_recount, static_cast<uint64>(now + pause));
   pg_atomic_write_u64(&database->recount_by,
                       static_cast<uint64>(now + Max(pause, kRecountIntervalUs)));

@@ -3,6 +3,7 @@
 #include "server/settings.hpp"
 
 #include <cmath>
+#include <ctime>
 
 namespace pulse {
 
@@ -20,6 +21,12 @@ int64 monotonic_us() {
   instr_time now;
   INSTR_TIME_SET_CURRENT(now);
   return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
+int64 processor_us() {
+  timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return used.tv_sec * USECS_PER_SEC + used.tv_nsec / 1000;
 }
 
 TimestampTz transaction_now() { return GetCurrentTransactionStartTimestamp() + clock_offset_us(); }

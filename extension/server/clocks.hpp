@@ -22,4 +22,7 @@ TimestampTz transaction_now();
 // this clock.
 int64 monotonic_us();
 
+// The processor time that this process has used, in microseconds.
+int64 processor_us();
+
 }  // namespace pulse
