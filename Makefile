@@ -187,7 +187,7 @@ dist: ## the release archive, from the last commit
 	  --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
 
 deb: ## Debian packages of the worker and, for the server of PG_CONFIG, the extension: build/deb
-	PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
+	$(PLAIN) PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
 
 help: ## this list
 	@echo 'make [all]           build extension, worker, console (WORKER=no, CONSOLE=no: without)'

@@ -88,11 +88,13 @@ void leap_after_move() {
   noted = here;
 }
 
-// A call that waited for set_shard() in the sequence looked before at the shard of before.
-void check_ceiling(int64 id) {
+// A call that waited for set_shard() in the sequence looked before at the shard of before. A
+// refused id leaves the sequence at the ceiling: what follows the ceiling belongs to another shard.
+void check_ceiling(Oid sequence, int64 id) {
   if (id <= noted.ceiling) return;
   noted.ceiling = ceiling();
   if (id <= noted.ceiling) return;
+  (void)DirectFunctionCall2(setval_oid, ObjectIdGetDatum(sequence), Int64GetDatum(noted.ceiling));
   ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
                   errmsg("shard " INT64_FORMAT " has no ids left", noted.ceiling >> kShardBits),
                   errhint("Let the jobs end, and create the extension anew.")));
@@ -104,7 +106,7 @@ int64 next_id(Oid sequence) {
   PreventCommandDuringRecovery("pulse_internal.next_id()");
   leap_after_move();
   int64 id = take_number(sequence);
-  check_ceiling(id);
+  check_ceiling(sequence, id);
   return id;
 }
 

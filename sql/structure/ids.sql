@@ -57,6 +57,14 @@ CREATE OR REPLACE VIEW pulse_internal.id_gaps AS
 COMMENT ON VIEW pulse_internal.id_gaps IS
   'All gaps of ids; the last gap has no end before the leap, and no row before the next sweep.';
 
+-- Two standbys that were promoted one after the other, neither knowing of the other, are on one
+-- timeline and leap from one place. So chance sets the leaps apart.
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE
+  RETURN ('x' || pg_catalog.left(pg_catalog.gen_random_uuid()::text, 8))::bit(32)::bigint >> 1;
+COMMENT ON FUNCTION pulse_internal.leap_offset() IS
+  'Returns how far beyond a multiple of 2^32 a leap ends: a random number below 2^31.';
+
 -- Called under a lock. A crash between two notes lets the next id leap once more: the place comes
 -- last. Of two attempts at one restore the later timeline leaps farther, past all ids that the
 -- earlier attempt gave out. Until a sweep has made the row of a gap, a further leap widens the gap.
@@ -75,7 +83,7 @@ DECLARE
                         THEN (place >> 32) - (noted >> 32) END;
   -- Half a leap at least lies behind the highest id known here.
   target bigint := ((highest + (1::bigint << leap_bits - 1) >> leap_bits)
-                    + greatest(timelines, 1)) << leap_bits;
+                    + greatest(timelines, 1) << leap_bits) + pulse_internal.leap_offset();
 BEGIN
   IF target >= (SELECT b.id_ceiling FROM pulse_internal.id_bounds AS b) THEN
     RAISE EXCEPTION 'shard % has no ids left', (SELECT b.shard FROM pulse_internal.id_bounds AS b)
@@ -94,7 +102,7 @@ BEGIN
   PERFORM setval('pulse.id_place_seq', place);
 END $$;
 COMMENT ON FUNCTION pulse_internal.leap(bigint) IS
-  'Moves the sequences of ids to the next multiple of 2^32 past all ids that a server can have '
+  'Moves the sequences of ids beyond the next multiple of 2^32 past all ids that a server can have '
   'given out, and notes the gap and the place. No rollback undoes the leap. Raises 2200H where the '
   'shard has no ids left.';
 

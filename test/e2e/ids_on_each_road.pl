@@ -144,6 +144,35 @@ subtest 'pg_rewind, and back' => sub {
     $first->stop;
 };
 
+# Without an archive the second knows nothing of the timeline of the first, and takes the same one.
+subtest 'two standbys, one after the other' => sub {
+    %ledger = ();
+    my $primary = new_server('lagged', settings => \%PATIENT, streaming => 1);
+    $primary->start;
+    value($primary, 'CREATE EXTENSION pg_pulse');
+    $primary->backup('twin');
+    my @kept = add_everything($primary, 'kept', 50);
+    my @twins = map { PostgreSQL::Test::Cluster->new("twin$_") } 1, 2;
+    for my $twin (@twins) {
+        $twin->init_from_backup($primary, 'twin', has_streaming => 1);
+        $twin->start;
+        $primary->wait_for_catchup($twin);
+    }
+    $primary->stop('immediate');
+    my @lost;
+    for my $twin (@twins) {
+        $twin->promote;
+        is(value($twin, 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)'), '00000002',
+            'each twin is on timeline 2');
+        are_there($twin, 'a twin', @kept);
+        my @given = add_everything($twin, 'of a twin', 100);
+        are_lost($twin, 'the second twin', @lost);
+        push @lost, @given;
+        expect_healthy($twin);
+        $twin->stop;
+    }
+};
+
 subtest 'the update from 0.1.0' => sub {
     %ledger = ();
     my $node = new_server('updated', settings => \%PATIENT);

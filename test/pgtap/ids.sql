@@ -1,7 +1,7 @@
 -- sql/structure/ids.sql: an id names one job for ever. The first id of a timeline or server leaps,
 -- the gap is written down, and each call refuses an id of the gap that no table has.
 \ir support/setup.psql
-SELECT plan(56);
+SELECT plan(59);
 
 -- --- one function takes every id ----------------------------------------------------------------
 
@@ -41,6 +41,12 @@ CREATE FUNCTION gaps() RETURNS text
 SET LOCAL pulse.allow_drop = on;
 DROP EXTENSION pg_pulse CASCADE;
 CREATE EXTENSION pg_pulse;
+SELECT ok(bool_and(pulse_internal.leap_offset() BETWEEN 0 AND (1::bigint << 31) - 1),
+  'a leap ends less than 2^31 beyond a multiple of 2^32') FROM generate_series(1, 1000);
+SELECT cmp_ok(count(DISTINCT pulse_internal.leap_offset()), '>', 900::bigint, 'where chance says')
+  FROM generate_series(1, 1000);
+-- Of which the rest of this file wants to hear nothing.
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 0;
 SELECT is(pulse_internal.is_leap_due(), false, 'a new installation has nothing to leap over');
 SELECT id AS first FROM pulse.add_job('ids') \gset
 SELECT is(:first::bigint, 1::bigint, 'it begins with 1');
@@ -52,7 +58,7 @@ SELECT is(pulse_internal.is_leap_due(), true, 'on a later timeline a leap is due
 SELECT is(gaps(), '37-9223372036854775807', 'and the gap has no end yet');
 SAVEPOINT first_add;
 SELECT id AS undone FROM pulse.add_job('ids') \gset
-SELECT is(place_of(:undone), '1 + 1', 'the first id leaps to the next multiple of 2^32');
+SELECT is(place_of(:undone), '1 + 1', 'the first id leaps beyond the next multiple of 2^32');
 SELECT is(gaps(), '37-4294967296', 'over all that can have been given out, from the last 64 on');
 ROLLBACK TO first_add;
 SELECT is(gaps(), '37-4294967296', 'a rollback does not take that back');
@@ -99,9 +105,14 @@ SELECT noted(1) \g /dev/null
 SELECT setval('pulse.flow_id_seq', 20::bigint << 32) \g /dev/null
 SELECT is(place_of((pulse.add_job('ids')).id), '21 + 1', 'all sequences leap to one place');
 
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 7;
+SELECT noted(1) \g /dev/null
+SELECT is(place_of((pulse.add_job('ids')).id), '22 + 8', 'a leap ends where chance says');
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 0;
+
 SELECT count(*) AS gaps FROM pulse.id_gap \gset
 SELECT pulse.adopt_installation() \g /dev/null
-SELECT is(place_of((pulse.add_job('ids')).id), '22 + 1', 'an adoption leaps');
+SELECT is(place_of((pulse.add_job('ids')).id), '23 + 1', 'an adoption leaps');
 SELECT is((SELECT count(*) FROM pulse.id_gap), :gaps + 1::bigint, 'and writes the gap down');
 INSERT INTO pulse.flow (id) VALUES (50::bigint << 32);
 INSERT INTO pulse.operation (id, action, filter, arguments, role, last_id, created_at, updated_at)
@@ -114,6 +125,7 @@ SELECT is(place_of((pulse.add_job('ids')).id), '61 + 1',
 
 DROP EXTENSION pg_pulse CASCADE;
 CREATE EXTENSION pg_pulse;
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 0;
 SELECT given_worker() AS ann \gset
 SELECT pulse.set_task('kept', keep_completed => '1 day') \g /dev/null
 SELECT setval('pulse.job_id_seq', 60) \g /dev/null

@@ -1,13 +1,15 @@
 -- sql/structure/shard.sql: a database gets its shard before its first id. Each call refuses an id
 -- of another shard.
 \ir support/setup.psql
-SELECT plan(48);
+SELECT plan(50);
 
 SELECT expect_function('set_shard', 'shard integer', 'pulse.installation', 'volatile', 'definer');
 
 SET LOCAL pulse.allow_drop = on;
 DROP EXTENSION pg_pulse CASCADE;
 CREATE EXTENSION pg_pulse;
+-- Chance does not move the ids of this file.
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 0;
 
 -- The shard of an id, and the rest.
 CREATE FUNCTION place_of(id bigint) RETURNS text
@@ -136,6 +138,9 @@ SELECT setval('pulse.id_place_seq', pulse_internal.id_place()),
 SELECT is(place_of((pulse.add_job('t')).id), '3: 17592186044415', 'the last id is given out');
 SELECT is((refusal_of('SELECT pulse.add_job(''t'')')).message, 'shard 3 has no ids left',
   'and none after it');
+SELECT refuses('SELECT pulse.add_job(''t'')', '2200H', 'however often a job is added');
+SELECT is(place_of((SELECT last_value FROM pulse.job_id_seq)), '3: 17592186044415',
+  'the sequence stays below the next shard');
 
 SELECT * FROM finish();
 ROLLBACK;
