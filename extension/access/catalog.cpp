@@ -60,7 +60,7 @@ constexpr KnownRelation kRelations[] = {
 
 Catalog known;
 bool is_valid = false;
-uint64 generation = 1;  // of the oids that catalog() looks up next
+uint64 generation = 1;  // of the oids that catalog() reads next
 bool is_registered = false;
 
 void invalidate() {

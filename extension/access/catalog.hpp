@@ -1,7 +1,7 @@
-// The oids of the extension's tables, indexes and enum values in this database. A session looks the
-// oids up once, and again after a change of any of the objects. A session reads the oid of an index
-// under a lock of the index's table: while the session holds the lock, REINDEX CONCURRENTLY does
-// not drop the index.
+// The oids of the extension's tables, indexes and enum values in this database. A session reads
+// the oids once, and again after a change of any of the objects, and the oid of an index under a
+// lock of the index's table: while the session holds the lock, REINDEX CONCURRENTLY does not drop
+// the index.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -199,8 +199,8 @@ void check_maintainer(ServedDatabase* entry, int64 now) {
   }
 }
 
-// Starts the maintainers that are due, in turn; returns the time until the next entry is due. The
-// end of a maintainer sets this process's latch.
+// Starts the maintainers that are due, from the entry behind the last start on; returns the time
+// until the next entry is due. The end of a maintainer sets this process's latch.
 int64 serve_databases() {
   static int after_last_started = 0;
   int first = after_last_started;

@@ -93,7 +93,7 @@ bool find_extension(Maintainer* maintainer) {
   strlcpy(database_name, get_database_name(MyDatabaseId), NAMEDATALEN);
   extension_tables = find_extension_tables();
   if (OidIsValid(extension_tables.extension)) maintainer->is_0_1_0 = !catalog()->has_index_lanes;
-  // Done here because looking up dropped databases needs a transaction.
+  // this_database() may search for dropped databases, and only a transaction can.
   maintainer->database = this_database();
   PopActiveSnapshot();
   CommitTransactionCommand();

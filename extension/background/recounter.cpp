@@ -1,6 +1,6 @@
 // The process that recounts the depths of one database, and ends. The recounter reads the whole
 // table of jobs under one snapshot. A session that finds the counts missing or drifted starts the
-// recounter, and sweeps start recounters in turn where sessions read counts
+// recounter, and where sessions read counts a sweep starts the recounter at intervals
 // (counters/recounts.cpp).
 //
 // The recounter keeps no other session from the table for long: the recounter waits for no lock,

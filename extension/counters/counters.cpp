@@ -46,7 +46,7 @@ Counters* all = nullptr;
 bool is_unused(const Kind* kind, int place, int64 period) {
   auto counted = static_cast<int64>(
       pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&kind->counted_in[place])));
-  // A count far ahead comes from a clock that was turned back since.
+  // A count far ahead comes from a clock that was set back since.
   return counted > period + kPeriods || counted < period - kPeriods;
 }
 

@@ -10,10 +10,10 @@ namespace {
 
 // A recount is followed by a pause of this many times the processor time of the recount, so that
 // recounts take at most 1 % of a core. The duration would be no measure: on a busy machine a
-// recount waits for a core, and the counts would stay marked for minutes.
+// recount waits for a core, and counts that drifted meanwhile would stay inexact for minutes.
 constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
-// A recount in turn finds the drift of which nothing told.
+// A recount at this interval finds drift that no session has noticed.
 constexpr int64 kRecountIntervalUs = 600 * USECS_PER_SEC;
 // So long after the last reading sweeps keep the counts right.
 constexpr int64 kReadForUs = 1800 * USECS_PER_SEC;

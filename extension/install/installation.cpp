@@ -9,7 +9,7 @@ namespace pulse {
 namespace {
 
 // The last reading of pulse_internal.standing in this database. A trigger on pulse.installation
-// makes every session look up the catalog again.
+// makes every session read the catalog again.
 struct Reading {
   uint64 generation;  // of the catalog
   bool is_unused;

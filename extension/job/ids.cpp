@@ -88,8 +88,9 @@ void leap_after_move() {
   noted = here;
 }
 
-// A call that waited for set_shard() in the sequence looked before at the shard of before. A
-// refused id leaves the sequence at the ceiling: what follows the ceiling belongs to another shard.
+// The call may have waited at the sequence for set_shard(), and has then noted the ceiling of the
+// shard before. A refused id leaves the sequence at the ceiling, because the ids behind the ceiling
+// belong to another shard.
 void check_ceiling(Oid sequence, int64 id) {
   if (id <= noted.ceiling) return;
   noted.ceiling = ceiling();

@@ -27,8 +27,8 @@ HeapTuple public_function(const char* name) {
   return found;
 }
 
-// Only grant_operator() grants retry_job, so the right to call retry_job marks operators, as well
-// as the owner and superusers.
+// Only grant_operator() grants retry_job, so whoever may call retry_job is an operator, the owner
+// or a superuser.
 bool is_operator(Oid role) {
   HeapTuple function = public_function("retry_job");
   return may_execute(reinterpret_cast<Form_pg_proc>(GETSTRUCT(function))->oid, role);

@@ -46,7 +46,7 @@ struct DatabaseState {
   // The earliest known run_at of a future job per task bit, and of a parked future job.
   pg_atomic_uint64 next_due[kTaskBits];
   pg_atomic_uint64 parked_due;
-  // Parked jobs due before this time have marked their queues.
+  // Parked jobs due before this time have set the queue marks of the jobs' queues.
   pg_atomic_uint64 parked_seen;
   // When a waiter checks whether woken waiters have claimed; monotonic clock.
   pg_atomic_uint64 wake_check_due;

@@ -66,7 +66,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.parked_queues(int) IS
   'Returns the first queues with parked jobs, at most max_queues, in no order that a caller knows.';
 
--- Commits mark queues and claims promote marked queues, so few queues wait for a promotion.
+-- Commits set queue marks and claims promote the queues of set queue marks, so few queues wait for
+-- a promotion.
 CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
   RETURNS TABLE (opened bigint[], parked bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10

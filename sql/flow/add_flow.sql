@@ -20,8 +20,8 @@ COMMENT ON FUNCTION pulse_internal.flow_specs(json, int[]) IS
   'Returns the jobs of an add_flow call, each at the job''s place. Raises PU004, or the server''s '
   'error for a value that the server cannot read.';
 
--- One handler for all jobs, because each handler costs a savepoint: only a refused call looks for
--- the refused job.
+-- One handler for all jobs, because each handler costs a savepoint: only a refused call
+-- searches for the refused job.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_specs(
     jobs json, place_of int[], OUT specs pulse.job_spec[], OUT modes text[],
     OUT starts_when text[], OUT start_by timestamptz[])

@@ -130,7 +130,7 @@ BEGIN
   END IF;
   judged := cardinality(ids);
   last_child := ids[judged];
-  -- Claims would try the same jobs in turn for ever. The next sweep leads to the jobs behind.
+  -- Claims would try the same refused jobs for ever. The next sweep reaches the jobs behind.
   is_left := is_left OR (judged = max_count AND NOT all_refused);
 END $$;
 COMMENT ON FUNCTION pulse_internal.resolve_children(bigint, bigint, int) IS

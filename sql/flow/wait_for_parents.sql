@@ -21,7 +21,7 @@ COMMENT ON FUNCTION pulse_internal.parent_bucket(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';
 COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
-  'Arranges that the commit marks the bucket of a parent; returns false without shared memory.';
+  'Arranges that the commit sets the parent mark of a parent; returns false without shared memory.';
 
 -- No claim may have a job that waits for others, so the job concerns its parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.note_waiting(job pulse.job) RETURNS boolean

@@ -4,7 +4,7 @@ BEGIN
     RAISE EXCEPTION 'schema graphile_worker exists' USING
       ERRCODE = 'duplicate_schema',
       DETAIL = 'pg_pulse_graphile brings a schema of this name.',
-      HINT = 'ALTER SCHEMA graphile_worker RENAME TO graphile_worker_old makes room; afterwards '
+      HINT = 'ALTER SCHEMA graphile_worker RENAME TO graphile_worker_old frees the name; then '
              'SELECT * FROM pulse.import_graphile_worker(''graphile_worker_old'') moves its jobs.';
   END IF;
 END $$;

@@ -304,7 +304,8 @@ BEGIN
     UNION ALL
     SELECT 'unreadable table', 'error', format(
              'A lock keeps readers from table %s, so nothing but locks was checked.', locked),
-           'Look into pg_locks for its holder, and call doctor() again when it has ended.';
+           'Find the holder of the lock in pg_locks, and call doctor() again when the holder''s '
+           'transaction has ended.';
     RETURN;
   END IF;
   RETURN QUERY

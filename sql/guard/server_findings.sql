@@ -39,7 +39,7 @@ CREATE OR REPLACE VIEW pulse_internal.server_findings AS
                            pg_catalog.string_agg(p.name, ' and ' ORDER BY p.name),
                            pg_catalog.pg_size_pretty(pg_catalog.min(s.free_bytes)),
                            pg_catalog.pg_size_pretty(pg_catalog.min(s.total_bytes))) AS detail,
-         'Make room, or enlarge the disk: a server that cannot write WAL stops, and no job is '
+         'Free space, or enlarge the disk: a server that cannot write WAL stops, and no job is '
          'added or ends. See which slots keep WAL, and what else lies there.'::text AS what_to_do
     FROM place AS p CROSS JOIN LATERAL pulse_internal.disk_space(p.tablespace) AS s
    WHERE pulse_internal.is_nearly_full(s.total_bytes, s.free_bytes)

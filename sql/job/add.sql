@@ -120,7 +120,8 @@ BEGIN
                        FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO existing;
   IF existing.id IS NOT NULL THEN
-    -- A resolving session may have stepped over this row, so the commit marks the parent's slot.
+    -- A session that resolves waits may have skipped this locked row, so the commit sets the
+    -- parent mark again.
     PERFORM pulse_internal.note_parent(existing.waits_on);
     RETURN existing;
   END IF;

@@ -156,8 +156,8 @@ BEGIN
   PERFORM pulse_internal.recount_if_read();
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_counters() IS
-  'Adds the minutes that are over to pulse.counter, once a minute and without a wait, and has '
-  'depths that are read recounted in turn.';
+  'Adds the minutes that are over to pulse.counter, once a minute and without a wait, and '
+  'starts the recount that is due where sessions read depths.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.rate_parts(kind text, moment timestamptz)
   RETURNS TABLE (

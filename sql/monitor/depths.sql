@@ -36,7 +36,7 @@ COMMENT ON FUNCTION pulse_internal.recount_if_read() IS
   'counts within half an hour; returns whether the call started the process.';
 
 -- In a view, not in each query, and elsewhere states are compared as text: a session that parses a
--- comparison of states looks up the casts of fifty types.
+-- comparison of states reads the casts of fifty types.
 CREATE OR REPLACE VIEW pulse_internal.ready_job AS
   SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
    WHERE j.index_lane = 'o' AND j.state = 'ready';

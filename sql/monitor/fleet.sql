@@ -33,7 +33,7 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
            AS forbidden_flags,
          pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
            AS attached, w.started_at, w.info ->> 'version' AS version
-    -- No JOIN: the rewriter looks up each column of the tables that a JOIN names.
+    -- No JOIN: the rewriter reads each column of the tables that a JOIN names.
     FROM pulse.heartbeat AS h, pulse.worker AS w,
          (SELECT (SELECT pulse_internal.live_now_us()
                    WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment

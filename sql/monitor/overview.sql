@@ -30,7 +30,7 @@ COMMENT ON FUNCTION pulse_internal.count_completed(timestamptz, int) IS
   'Counts the kept completed jobs of 100 tasks that ended since a moment, up to a bound.';
 
 -- As text: the update that adds the state expired makes the function too, and a session that parses
--- a comparison of states looks up the casts of fifty types.
+-- a comparison of states reads the casts of fifty types.
 CREATE OR REPLACE VIEW pulse_internal.not_completed AS
   SELECT f.state::text AS state, f.finished_at FROM pulse.finished_job AS f
    WHERE f.state <> 'completed';

@@ -131,7 +131,7 @@ COMMENT ON FUNCTION pulse_internal.parked_members(text, int) IS
   'jobs; NULL: there are more parked jobs.';
 
 -- The queue itself comes first. Where commits count each member by name, all members are known;
--- elsewhere the function looks for members in the indexes, as far as a bound.
+-- elsewhere the function searches the indexes for members, up to a bound.
 CREATE OR REPLACE FUNCTION pulse_internal.level_candidates(level text, max_rows int)
   RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
                  is_whole boolean)
@@ -246,7 +246,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_jobs(text, int) IS
   'Returns the reasons for which jobs of a queue and of max_rows queues within the queue wait, or '
-  'of the first max_rows queues and their levels; stored: none; beyond: not looked at; names: how '
+  'of the first max_rows queues and their levels; stored: none; beyond: jobs not read; names: how '
   'many queues there are besides; unknown: of a level, perhaps further queues.';
 
 CREATE OR REPLACE FUNCTION pulse.queue_status(of_queue text = NULL, max_rows int = 1000)
@@ -287,12 +287,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.queue_status(text, int) IS
   'Returns settings and jobs of a queue or level: exactly where at most max_rows (1 to 10000) '
-  'queues within the level have at most 100,000 jobs together, else as commits count the jobs, '
-  'with the reasons of a part, marked estimated. Without a name, of at most max_rows queues and '
-  'the levels of the queues: first queues with waiting jobs of which nothing was claimed for '
-  'longest, then further queues with jobs, then queues with settings or a pause. A last row '
-  'without a name tells how many more queues there are. The view pulse.queue_status describes the '
-  'columns. Raises PU004 for max_rows out of range.';
+  'queues within the level have at most 100,000 jobs together; else estimated is true, the numbers '
+  'are as commits count the jobs, and the reasons are those of a part of the jobs. Without a name, '
+  'of at most max_rows queues and the levels of the queues: first queues with waiting jobs of '
+  'which nothing was claimed for longest, then further queues with jobs, then queues with settings '
+  'or a pause. A last row without a name tells how many more queues there are. The view '
+  'pulse.queue_status describes the columns. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
@@ -309,7 +309,8 @@ COMMENT ON COLUMN pulse.queue_status.total IS
   'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_status.paused IS
   'The queue or level is paused by its own name, or by the end of a job';
-COMMENT ON COLUMN pulse.queue_status.fair IS 'The queues within the level start jobs in turn';
+COMMENT ON COLUMN pulse.queue_status.fair IS
+  'The queues within the level take turns to start jobs';
 COMMENT ON COLUMN pulse.queue_status.weight IS
   'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue_status.waiting IS

@@ -73,7 +73,7 @@ BEGIN
   ), told AS (
     SELECT l.kind, l.name,
            CASE WHEN d.name IS NOT NULL THEN d.due
-             -- Not looked at: which of the jobs are due is not known.
+             -- The call has not read the jobs, so which of the jobs are due is not known.
              WHEN l.kind = 'task' AND l.latest_run_at > moment THEN 0
              ELSE l.ready END AS ready,
            CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END AS future, l.parked, l.running,

@@ -107,8 +107,8 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p7 AS
     FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
 COMMENT ON VIEW pulse_internal.broken_p7 IS 'Violations of P7: a crash costs little.';
 
--- Each sweep marks the queues that have a place for a waiting job. So a job that fell due while no
--- worker ran is not stranded.
+-- Each sweep sets the queue marks of queues that have a place for a waiting job. So a job that fell
+-- due while no worker ran is not stranded.
 CREATE OR REPLACE FUNCTION pulse_internal.overdue_before() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

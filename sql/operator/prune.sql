@@ -278,7 +278,7 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
     RAISE;
   END IF;
   RAISE WARNING 'nothing was pruned: %', SQLERRM USING
-    HINT = 'Look for triggers and constraints that are not of pg_pulse.';
+    HINT = 'Check the triggers and constraints that are not of pg_pulse.';
   RETURN 0;
 END $$;
 COMMENT ON FUNCTION pulse_internal.prune(int) IS

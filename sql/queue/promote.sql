@@ -7,13 +7,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_job(
   RETURNS boolean
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_job';
 COMMENT ON FUNCTION pulse_internal.note_job(text, text, timestamptz) IS
-  'Arranges that the commit wakes a worker for a job made ready, or marks the queue that the job '
-  'waits behind.';
+  'Arranges that the commit wakes a worker for a job made ready, or sets the queue mark of the '
+  'queue that the job waits behind.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_queue';
 COMMENT ON FUNCTION pulse_internal.note_queue(text) IS
-  'Arranges that the commit marks a queue for promotion.';
+  'Arranges that the commit sets the queue mark of a queue.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_marked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_marked';
@@ -50,7 +50,8 @@ COMMENT ON FUNCTION pulse_internal.note_sweep_due(timestamptz) IS
 CREATE OR REPLACE FUNCTION pulse_internal.promote_marked(max_count int) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_promote_marked';
 COMMENT ON FUNCTION pulse_internal.promote_marked(int) IS
-  'Promotes marked queues, at most max_count marks; returns whether marks remain.';
+  'Takes at most max_count promotion marks and promotes the queues of each; returns whether '
+  'promotion marks remain.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.keep_queue_readings() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_readings';
@@ -62,9 +63,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.reconcile_queues(
   RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
 COMMENT ON FUNCTION pulse_internal.reconcile_queues(int, timestamptz) IS
-  'Checks max_count queues (0: all) until that time, marks the queues with a free place and a '
-  'waiting job, and returns how many queues the call marked. The next call goes on where a '
-  'bounded call ended.';
+  'Checks max_count queues (0: all) until that time, sets the queue marks of queues with a free '
+  'place and a waiting job, and returns how many queue marks the call set. The next call goes on '
+  'where a bounded call ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';

@@ -123,10 +123,11 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
     RAISE;
   END IF;
   RAISE WARNING 'a sweep promoted nothing: %', SQLERRM USING
-    HINT = 'Look for triggers and constraints that are not of pg_pulse. Claims fail likewise.';
+    HINT = 'Check the triggers and constraints that are not of pg_pulse. Claims fail likewise.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
-  'Parks unserved jobs of fair levels and promotes the marked queues, until that time.';
+  'Parks unserved jobs of fair levels and promotes the queues of queue marks, until '
+  'that time.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.follow_recovery(
     INOUT result pulse_internal.sweep_result, max_jobs int, ends timestamptz)

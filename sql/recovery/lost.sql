@@ -82,8 +82,8 @@ COMMENT ON FUNCTION pulse_internal.stamp_ended_sessions(bigint) IS
   'Stamps workers whose attached session has ended with that moment on the liveness clock.';
 
 -- A grace that ends after the sweep has judged, but before the sweep commits, is over by then: the
--- requested sweep is due at once. Another transaction has locked a worker that the sweep has judged
--- and not marked, so a sweep at once is of no use.
+-- requested sweep is due at once. If the sweep has judged a worker and not recorded the loss,
+-- another transaction has locked the worker, so a sweep at once is of no use.
 CREATE OR REPLACE FUNCTION pulse_internal.grace_ends_in(judged_us bigint, live_us bigint)
   RETURNS interval
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
@@ -115,14 +115,14 @@ BEGIN
   PERFORM pulse_internal.note_all_waiters();
 END $$;
 COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
-  'Marks a locked worker as lost.';
+  'Records that a locked worker is lost.';
 
--- Marks lost workers, oldest heartbeat first. A sweep skips a worker that another transaction
--- locks, and counts the running jobs of the worker as skipped.
+-- Records the loss of workers, oldest heartbeat first. A sweep skips a worker that another
+-- transaction locks, and counts the running jobs of the worker as skipped.
 --
 -- The lock of a row has the last word: a heartbeat that came before the lock counts, a later
 -- heartbeat waits and hears "lost". live_us is older than any lock, so no beat seems older than the
--- beat is. A worker that turns out to live gets the row back: the savepoint ends, and the next
+-- beat is. A worker that lives after all gets the row back: the savepoint ends, and the next
 -- check skips the worker.
 CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
     live_us bigint, max_count int, ends timestamptz, is_apart boolean,
@@ -186,8 +186,8 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz, boolean) IS
-  'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
-  'many running jobs belong to lost workers that the call skipped because of a lock.';
+  'Records the loss of at most max_count workers, one at least, until that time; returns how many, '
+  'and how many running jobs belong to lost workers that the call skipped because of a lock.';
 
 -- A session also ends where a network is cut, and no server can tell a cut network from a dead
 -- process. A worker ends the tasks of on_unreachable 'kill' before the worker's threshold is over,

@@ -147,7 +147,7 @@ BEGIN
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_all(int, timestamptz, boolean) IS
-  'Marks lost workers and ends the attempts of dead owners and the late attempts, at most '
+  'Records the loss of workers and ends the attempts of dead owners and the late attempts, at most '
   'max_jobs jobs, until that time. is_apart: each row in a savepoint of its own.';
 
 -- One savepoint where no row raises an error. Time that an error has cost is given back.

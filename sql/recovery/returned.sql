@@ -49,7 +49,7 @@ BEGIN
    WHERE a.job_id = lost.job_id AND a.token = lost.token;
 END $$;
 COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
-  'Turns a lost attempt into an interrupted attempt and takes the crash from the job, unless '
+  'Makes a lost attempt an interrupted attempt and takes the crash from the job, unless '
   'another transaction holds the job, or a job cancelled because of the job.';
 
 -- The heartbeat row of a worker without jobs and lost attempts goes: the worker has read the

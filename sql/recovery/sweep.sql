@@ -122,7 +122,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.publish_prepared() RETURNS void
 COMMENT ON FUNCTION pulse_internal.publish_prepared() IS
   'Tells claims and promotions, at once, of the jobs of prepared transactions that have ended.';
 
--- No heartbeat waits for this part: the locked rows belong to workers that the sweep marks as lost.
+-- No heartbeat waits for this part: the locked rows belong to workers whose loss the sweep records.
 -- The caller has the tables of recovery.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
@@ -183,8 +183,8 @@ BEGIN
       judged_us := pulse_internal.live_now_us();
       result := pulse_internal.sweep(max_jobs);
       result.skipped_time := pulse_internal.end_sweep(judged_us);
-      -- The readings of queues by the dry run stay; the marks of queues that the dry run promoted
-      -- come back.
+      -- The readings of queues by the dry run stay; the queue marks that the dry run took come
+      -- back.
       PERFORM pulse_internal.keep_queue_readings();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
@@ -258,7 +258,7 @@ BEGIN
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text, boolean) IS
-  'Marks a worker as lost, recovers the worker''s jobs and returns how many; NULL while a claim '
+  'Declares a worker lost, recovers the worker''s jobs and returns how many; NULL while a claim '
   'of the worker is in progress. is_gone: the worker''s tasks have certainly ended.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
@@ -277,6 +277,6 @@ BEGIN
   RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
-  'Marks a worker as lost, whatever the heartbeat says, recovers the worker''s jobs and returns '
+  'Declares a worker lost, whatever the heartbeat says, recovers the worker''s jobs and returns '
   'how many. reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 '
   'outside READ COMMITTED, 55P03 while a claim of the worker is in progress.';

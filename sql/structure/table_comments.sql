@@ -2,7 +2,7 @@
 -- these comments, so the delta repeats no comment. docs/functions.md prints the comments.
 
 COMMENT ON FUNCTION pulse_internal.queue_bucket(text) IS
-  'Hashes a queue''s name to 0 to 8191 (FNV-1a): the bit that marks the queue for promotion.';
+  'Hashes a queue''s name to 0 to 8191 (FNV-1a): the hash bucket of the queue mark.';
 COMMENT ON FUNCTION pulse_internal.rows_changed() IS
   'Makes every session read this table again instead of the cached rows.';
 COMMENT ON FUNCTION pulse_internal.skip_replicated() IS
@@ -262,7 +262,7 @@ COMMENT ON COLUMN pulse.queue.is_strict IS
   'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';
 COMMENT ON COLUMN pulse.queue.on_dead IS
   'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
-COMMENT ON COLUMN pulse.queue.fair IS 'The queues within the level start jobs in turn';
+COMMENT ON COLUMN pulse.queue.fair IS 'The queues within the level take turns to start jobs';
 COMMENT ON COLUMN pulse.queue.weight IS
   'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue.rate IS

@@ -1,4 +1,4 @@
--- The jobs that assertions look for, and how diagnostics show jobs.
+-- The jobs that assertions search for, and how diagnostics show jobs.
 
 CREATE OR REPLACE FUNCTION pulse_tap.shortened(document text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$

@@ -50,7 +50,7 @@ BEGIN
         AND (a.query NOT LIKE '%to prevent wraparound%'
              OR pg_backend_pid() = ANY (pg_blocking_pids(a.pid)));
     PERFORM pg_sleep(0.2);
-    -- The next round takes the two tables in the other order, for transactions that do so.
+    -- The next iteration takes the two tables in the other order, for transactions that do so.
     statements := ARRAY[statements[2], statements[1]] || statements[3:];
   END LOOP;
   PERFORM set_config('lock_timeout', limit_before, true);

@@ -35,13 +35,13 @@ BEGIN
   IF cardinality(errors) > 0 THEN
     RAISE WARNING 'stepped over % rows whose change raises an error: %', cardinality(errors),
       array_to_string(ARRAY(SELECT e FROM unnest(errors) AS e ORDER BY e LIMIT 3), '; ') USING
-      HINT = 'Look for triggers and constraints that are not of pg_pulse. ' || what_next;
+      HINT = 'Check the triggers and constraints that are not of pg_pulse. ' || what_next;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.warn_of_refused(text[], text) IS
   'Warns of rows that a call stepped over, with the errors of three rows.';
 
--- In no order: where the time is short, rows that raise and others come in turn.
+-- In random order: where the time ends early, rows that raise an error do not come first each time.
 CREATE OR REPLACE FUNCTION pulse_internal.do_apart(
     what text, ids bigint[], statement text, ends timestamptz, OUT done bigint[], OUT errors text[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

@@ -180,7 +180,8 @@ BEGIN
   END IF;
   reason := pulse_internal.unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
-    -- A resolving session may have stepped over this row, so the commit marks the parent's slot.
+    -- A session that resolves waits may have skipped this locked row, so the commit sets the
+    -- parent mark again.
     PERFORM pulse_internal.note_parent(wanted.waits_on);
     reason := coalesce(reason, 'draining');
     RETURN;

@@ -39,18 +39,23 @@ sub terms {
 }
 
 # Words of many meanings: `find` finds the bare word in a line, `with` the compounds that are clear.
+# Places of `clear` are files and folders in which the word has one meaning.
 sub words {
     my @words;
     for my $row (rows_below('Words with too many meanings')) {
-        my ($forms, $instead, $with, $folders) = map { [ $row->[$_] =~ /`([^`]+)`/g ] } 0, 1, 2, 3;
+        my ($forms, $instead, $clear, $folders, $told) =
+          map { [ ($row->[$_] // '') =~ /`([^`]+)`/g ] } 0 .. 4;
+        my @with = grep { !m{/} } @{$clear};
         my @found = map { s/\(\)$//r } grep { /\(\)$/ } @{$forms};
         push @words, {
             name    => $forms->[0],
             instead => join(', ', @{$instead}),
             find    => @found ? function_named(@found) : bare(@{$forms}),
-            with    => compounds(@{$with}),
+            with    => compounds(@with),
             is_code => scalar @found,
+            clear   => [ grep { m{/} } @{$clear} ],
             folders => $folders,
+            told    => $told,
         };
     }
     return @words;
@@ -72,6 +77,18 @@ sub function_named {
 sub compounds {
     my $any = join '|', map { join '[ _-]?', map { quotemeta } split /[ _-]/ } @_;
     return @_ ? qr/(?:$any)/i : qr/(?!)/;
+}
+
+# The comments and messages in a line, without the names of code.
+sub told_in {
+    my ($file, $line) = @_;
+    my $comment = '';
+    if ($file =~ /pp$/) { $comment = $1 if $line =~ s{//(.*)}{} }
+    elsif ($file =~ /sql$/) { $comment = $1 if $line =~ s{--(.*)}{} }
+    else { ($comment, $line) = ($line, '') }
+    my $quoted = $file =~ /pp$/ ? qr/"((?:[^"\\]|\\.)*)"/ : qr/'((?:[^']|'')*)'/;
+    my $told = join ' ', $comment, $line =~ /$quoted/g;
+    return $told =~ s/`[^`]*`|\w*_\w*|\w+(?:\.\w+)*\(|\b\w*[a-z][A-Z]\w*//gr;
 }
 
 # Lines of others: "FILE: the text that the line has".
@@ -125,14 +142,16 @@ sub check_words {
     my ($files, $tell) = @_;
     my @words = words();
     for my $file (@{$files}) {
-        my @here = grep { is_in($file, @{ $_->{folders} }) } @words;
+        my @here = grep { is_in($file, @{ $_->{folders} }, @{ $_->{told} }) } @words;
+        @here = grep { !is_in($file, @{ $_->{clear} }) } @here;
         @here = grep { !$_->{is_code} } @here if $file !~ /pp$/;
         next if !@here || $file eq PAGE;
         my $number = 0;
         for my $line (slurp($file)) {
             $number++;
             for my $word (@here) {
-                (my $rest = $line) =~ s/$word->{with}//g;
+                my $rest = is_in($file, @{ $word->{told} }) ? told_in($file, $line) : $line;
+                $rest =~ s/$word->{with}//g;
                 next if $rest !~ $word->{find};
                 $tell->($file, $number, $line,
                     "'$1' has many meanings: say $word->{instead} (" . PAGE . ')');
