@@ -25,10 +25,14 @@ sub script {
 sub make_stand_ins {
     mkdir "$folder/bin" or die "$folder/bin: $!\n";
     append_to_file("$folder/installed", '');
-    script('sudo', qq{[ "\$MOOD" = forbidden ] && exit 1\nshift\nexec "\$@"\n});
+    script('sudo',
+        qq{case "\$MOOD" in forbidden | unlisted) exit 1 ;; esac\nshift\nexec "\$@"\n});
     script('dpkg-query',
         qq{for last; do :; done\ngrep -qx "\$last" "$folder/installed" && echo installed\n});
-    script('apt-cache', "exit 0\n");
+    script('apt-cache', <<"TEXT");
+for last; do :; done
+grep -qx "\$last" "$folder/installed" || [ "\$MOOD" != unlisted ]
+TEXT
     script('apt-get', <<"TEXT");
 case "\$*" in *--assume-no* | *"download node-pg"* | *"download -q"*) exit 1 ;; esac
 echo "\$*" >>"$folder/calls"
@@ -136,6 +140,10 @@ subtest 'who may not install is told what to type' => sub {
     like($said, qr/^packages: type: sudo apt-get install --no-install-recommends g\+\+ /m,
         'the whole command');
     ok(!-e "$folder/calls", 'nothing was tried');
+    append_to_file("$folder/installed", "make\n");
+    (undef, $said) = packages('unlisted', 'demo');
+    like($said, qr/type: sudo apt-get update && sudo apt-get install --no-install-recommends g\+\+ /,
+        'with the lists first where there are none, although make is there');
 };
 
 subtest 'a purpose that there is not is refused' => sub {
