@@ -56,19 +56,24 @@ subtest 'the library of this tree' => sub {
 
 # Nothing is built here: what would build the packages leaves a library in the tree.
 subtest 'the package of the library' => sub {
+    my @flags = qw(CFLAGS CPPFLAGS CXXFLAGS LDFLAGS);
     mkdir "$folder/bin" or die "$folder/bin: $!\n";
-    append_to_file("$folder/bin/dpkg-buildpackage", qq{#!/bin/sh\ncp "\$LIBRARY" pg_pulse.so\n});
+    append_to_file("$folder/bin/dpkg-buildpackage",
+        qq{#!/bin/sh\ncp "\$LIBRARY" pg_pulse.so\nenv >"$folder/environment"\n});
     chmod 0755, "$folder/bin/dpkg-buildpackage" or die "chmod: $!\n";
     my $build = sub {
         my ($library) = @_;
         local $ENV{LIBRARY} = "$folder/$library.so";
         local $ENV{PATH} = "$folder/bin:$ENV{PATH}";
+        local @ENV{@flags} = ('-fno-exceptions') x @flags;
         return system("worker/deploy/debian/build . $folder/deb >/dev/null 2>&1") >> 8;
     };
     is($build->('old'), 0, 'is made');
     my $control = slurp_file("$folder/deb/tree/debian/control");
     my ($depends) = $control =~ /^Depends: (postgresql\S* \S+ \S+)/m;
     is($depends, "postgresql-$major (>= $major.0),", 'for each server of its major version');
+    is(join(' ', slurp_file("$folder/environment") =~ /^(\w+FLAGS)=/mg), '',
+        'without the flags of the make that called, which are the library\'s');
     is($build->('new'), 1, 'and is not where the library does not load in each');
 };
 
