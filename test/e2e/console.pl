@@ -205,7 +205,7 @@ subtest 'queues, schedules and workers are steered' => sub {
         'with --yes it is');
 };
 
-subtest 'completion and manual know every command' => sub {
+subtest 'completion and manual know every command, and pages no other' => sub {
     my ($below) = pulse($node, '--help')->{out} =~ /^Subcommands:\n(.*)/ms;
     my @commands = $below =~ /^  ([a-z]+)/mg;
     cmp_ok(scalar @commands, '>', 15, 'there are commands');
@@ -216,6 +216,11 @@ subtest 'completion and manual know every command' => sub {
     is_deeply([ grep { !$completed{$_} } @commands ], [], 'bash completes each');
     my $manual = slurp_file('console/share/pulse.1');
     is_deeply([ grep { $manual !~ /\b$_\b/ } @commands ], [], 'the manual has each');
+    my %known = map { $_ => 1 } @commands;
+    my @named = map { slurp_file($_) =~ /(?:^|`)pulse ([a-z]+)\b/mg }
+      glob 'README.md docs/*.md docs/recipes/*.md worker/*.md';
+    cmp_ok(scalar @named, '>', 20, 'the pages name commands');
+    is_deeply([ grep { !$known{$_} } @named ], [], 'and only such as there are');
 };
 
 subtest 'tail tells recoveries and failures' => sub {
