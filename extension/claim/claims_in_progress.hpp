@@ -6,8 +6,8 @@
 // Invariants:
 // - The lock of an entry guards all fields of the entry.
 // - Only the backend of a transaction writes the transaction's id into an entry.
-// - Claims look up only transactions in progress, so no claim reads the entry of a transaction that
-//   has ended.
+// - Claims read only entries of transactions in progress, so no claim reads the entry of a
+//   transaction that has ended.
 // - If two transactions hash to one entry, the later transaction keeps the entry. Each claim then
 //   checks the jobs of the earlier transaction itself.
 //

@@ -152,8 +152,8 @@ void add_every_task(Claim* claim) {
   names.left = kMaxNames;
   names.scan = begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   names.scan->xs_want_itup = true;
-  // Dead entries also name their task. A scan that skips entries marked dead would read all pages
-  // of these entries.
+  // Dead entries also name their task. A scan that skips entries known to be dead would read
+  // all pages of these entries.
   names.scan->ignore_killed_tuples = false;
   if (current.last)
     seek_after(&names, current.last, PG_INT16_MAX);

@@ -1,8 +1,8 @@
 // Claims in place: owns the rows of pulse.claim_batch. A claim of many plain jobs changes no
 // indexed column of their rows, so each update is HOT. The claim lists the jobs in rows of
 // pulse.claim_batch instead, up to 200 ids a row. The entries of these jobs stay in the claim
-// index, and other claims skip the entries. A heartbeat of the worker turns the jobs that still run
-// into indexed running jobs, as other claims do at once. So only jobs that outlive a heartbeat cost
+// index, and other claims skip the entries. A heartbeat of the worker makes the jobs that still run
+// indexed running jobs, as other claims do at once. So only jobs that outlive a heartbeat cost
 // an index entry.
 #pragma once
 

@@ -27,8 +27,8 @@ LowWaterMark* mark_in_bucket(const LowWaterView& view, int16 priority) {
   return nullptr;
 }
 
-// A new low-water mark for this task and priority, in place of the mark that expires first if all
-// marks are used. Requires the lock of the bucket.
+// A new low-water mark for this task and priority, in place of the low-water mark that expires
+// first if all are used. Requires the lock of the bucket.
 LowWaterMark* new_mark(const LowWaterView& view, int16 priority) {
   LowWaterBucket* bucket = view.bucket;
   Assert(holds_spin(&bucket->lock));
@@ -117,8 +117,8 @@ uint64 low_water_generation(LowWaterBucket* bucket) {
 }
 
 uint64 hash_of_task(const text* identifier) {
-  // Includes the table's oid, so that a new installation in this database ignores the old low-water
-  // marks.
+  // Includes the table's oid, so that a new installation in this database ignores low-water marks
+  // of the old installation.
   return fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
 }
 
@@ -140,7 +140,7 @@ FoundLowWater find_low_water_mark(const LowWaterView& view, int16 priority, bool
   lock_spin(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
-  // A time far ahead comes from a clock that was turned back since.
+  // A time far ahead comes from a clock that was set back since.
   if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs))
     found.is_to_check = true;
   if (found.is_to_check && checks) {

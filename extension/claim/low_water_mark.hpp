@@ -4,22 +4,22 @@
 //
 // Invariants:
 // - The lock of a bucket (LowWaterBucket::lock) guards all fields of the bucket.
-// - No ready job of a task and priority lies below the low-water mark. A claim raises the mark over
-//   the entries that the claim has passed. A transaction that makes a job ready below a mark lowers
-//   the mark, after the commit is visible.
-// - A claim raises a mark no further than the keys added to the bucket since before the claim's
-//   snapshot. So a commit that the snapshot missed loses no job. For this rule each bucket counts
-//   lowerings and keeps the last keys.
-// - A claim moves the mark over the jobs that the claim is about to take (reserved_range.cpp). Jobs
-//   of the range that the claim cannot lock lower the mark again, and so does the end of an undone
-//   transaction.
-// - A mark expires, because some rows become ready without lowering a mark: rows written by hand,
-//   and rows of a prepared transaction without notes (prepared_notes.hpp).
+// - No ready job of a task and priority lies below the low-water mark. A claim raises the
+//   low-water mark over the entries that the claim has passed. A transaction that makes a job ready
+//   below the low-water mark lowers the low-water mark, after the commit is visible.
+// - A claim raises a low-water mark no further than the keys added to the bucket since before the
+//   claim's snapshot. So a commit that the snapshot missed loses no job. For this rule each bucket
+//   counts lowerings and keeps the last keys.
+// - A claim raises the low-water mark over the jobs that the claim is about to take
+//   (reserved_range.cpp). For jobs of the range that the claim cannot lock, the claim lowers the
+//   low-water mark again, and so does the end of an undone transaction.
+// - A low-water mark expires, because some rows become ready and lower no low-water mark: rows
+//   written by hand, and rows of a prepared transaction without notes (prepared_notes.hpp).
 //
-// The claim after the expiry checks up to 1,000 entries below the mark and continues at the mark; a
-// later claim checks the next entries. So no claim takes long, however many entries an old snapshot
-// keeps there, and all checks together take a fiftieth of the time. The marks of a claim share both
-// limits, so that each mark is checked, however many marks there are.
+// The claim after the expiry checks up to 1,000 entries below the low-water mark, and continues at
+// the low-water mark; a later claim checks the next entries. So no claim takes long, however many
+// entries an old snapshot keeps there, and all checks together take a fiftieth of the time. The
+// low-water marks of a claim share both limits, so that every low-water mark is checked.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -45,7 +45,8 @@ struct LowWaterMark {
   OrderKey checked;  // the key up to which the checks have come
   TimestampTz expires;
   int16 priority;
-  // The mark has expired and one claim checks below the mark; other claims start at the mark.
+  // The low-water mark has expired, and one claim checks below the key; other claims start at the
+  // key.
   bool is_checked;
 };
 
@@ -54,13 +55,13 @@ struct LowWaterBucket {
   slock_t lock;
   uint64 generation;                // number of lowerings
   TimestampTz recent[kRecentKeys];  // run_at of the last lowerings, at generation % kRecentKeys
-  int used;                         // number of marks
+  int used;                         // how many of the array are in use
   LowWaterMark mark[kLowWaterMarksPerBit];
 };
 
 // The low-water marks of one task, as one claim uses them.
 struct LowWaterView {
-  LowWaterBucket* bucket;  // NULL: this server keeps no marks
+  LowWaterBucket* bucket;  // NULL: this server keeps no low-water marks
   int bit;
   uint64 task;
   uint64 generation;       // of the bucket, read before the claim's snapshot
@@ -69,7 +70,7 @@ struct LowWaterView {
 };
 
 // Size of the low-water marks of so many databases, in bytes. Only a server that preloads the
-// library keeps marks.
+// library keeps low-water marks.
 Size low_water_marks_size(int databases);
 void create_low_water_marks(int databases);
 
@@ -77,10 +78,10 @@ void create_low_water_marks(int databases);
 void reset_low_water_marks(int database);
 
 // The bucket of a task bit, for the database in this database entry; NULL when this server keeps no
-// marks.
+// low-water marks.
 LowWaterBucket* low_water_bucket(int database, int bit);
 
-// Lowers the low-water marks of this database, each to the earliest run_at of the mark's task bit.
+// Lowers the low-water marks of this database, for each task bit to the earliest run_at of the bit.
 // Never raises an error.
 void lower_low_water_marks_to(const EarliestRunAt& earliest);
 
@@ -94,17 +95,17 @@ uint64 hash_of_task(const text* identifier);
 // returns the number of priorities.
 int low_water_priorities(const LowWaterView& view, int16* priorities);
 
-// A low-water mark as a claim finds the mark. Without a mark, both keys precede every job and
+// A low-water mark as read by a claim. Without a low-water mark, both keys precede every job and
 // `expires` is 0.
 struct FoundLowWater {
-  bool is_to_check;  // the mark has expired: this claim checks below the mark, from `checked` on
+  bool is_to_check;  // expired: this claim checks below `key`, from `checked` on
   OrderKey key;
   OrderKey checked;
   TimestampTz expires;
 };
 
-// The low-water mark at which a claim begins. If the mark has expired and `checks` is true, this
-// claim must check below the mark.
+// The low-water mark at which a claim begins. If the low-water mark has expired and `checks` is
+// true, this claim must check below the key.
 FoundLowWater find_low_water_mark(const LowWaterView& view, int16 priority, bool checks = true);
 
 // The low-water mark as stored; begins no check.
@@ -112,28 +113,30 @@ FoundLowWater current_low_water_mark(const LowWaterView& view, int16 priority);
 
 // The outcome of advance_low_water_mark().
 struct Reservation {
-  bool is_done;   // false: a job before the end became ready since the snapshot, the mark stays
+  bool is_done;   // false: nothing moved, as a job before the end became ready since the snapshot
   OrderKey from;  // other claims have reserved the jobs before this key
 };
 
 // Moves the low-water mark to `to`, and so reserves the jobs from `from` to `to` for this claim.
-// Call this function after note_passed(), so that an abort lowers the mark again.
+// Call this function after note_passed(), so that an abort lowers the low-water mark
+// again.
 Reservation advance_low_water_mark(const LowWaterView& view, int16 priority, OrderKey to);
 
 // Lowers the low-water mark to a job that the claim leaves to other claims.
 void return_to_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key);
 
 // Records that no job is ready below `checked`, according to a check that began at check_started. A
-// later check continues at `checked`. Returns when the mark expires.
+// later check continues at `checked`. Returns when the low-water mark
+// expires.
 TimestampTz record_checked(const LowWaterView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started);
 
 // Removes the low-water mark of a priority without entries: a claim notices the missing entries
-// without a mark.
+// without a low-water mark.
 void forget_low_water_mark(const LowWaterView& view, int16 priority);
 
-// Raises the low-water mark: no job of this priority is ready below the key. `expires` belongs to
-// the mark where the walk began; 0 if the walk began at the front.
+// Raises the low-water mark: no job of this priority is ready below the key. `expires` is of
+// the low-water mark where the walk began; 0 if the walk began at the front.
 void raise_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key,
                           TimestampTz expires, TimestampTz walk_started);
 

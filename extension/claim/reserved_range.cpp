@@ -1,7 +1,7 @@
 // Takes a range of rows for one claim. The claim reads the rows, moves the low-water mark over the
 // rows, and only then locks and updates one row after the other. Other claims continue after the
-// range (low_water_mark.hpp). Without ranges, concurrent claims would take rows in turns, and each
-// claim would read all rows.
+// range (low_water_mark.hpp). Without ranges, each of several concurrent claims would read all
+// rows, and take the rows that the other claims left over.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "claim/claim.hpp"

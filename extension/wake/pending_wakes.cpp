@@ -152,7 +152,7 @@ void note_parked(int queue_bucket, ParkedKey key) {
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
   if (!queue_name) return note_ready(identifier, run_at);
-  // A future job also marks its queue, because the job may be due when this transaction commits.
+  // The commit sets the queue mark for a future job too, because the job may be due by then.
   uint64 hash = fnv1a(queue_name);
   note_queue(hash);
   note_parked(bucket_of_hash(hash), {priority, run_at});
@@ -210,8 +210,8 @@ void note_sweep(TimestampTz at) {
   if (begin_pending()) lower_time(&pending.sweep_due, at);
 }
 
-// Takes a promotion mark set by this transaction itself. The commit still publishes the promotion
-// mark.
+// Takes a promotion mark set by this transaction itself; the commit still publishes the
+// promotion mark.
 static bool take_own_promotion_mark(int* bucket) {
   for (int i = 0; pending.own_promotion_marks.any && i < kPromotionMarkWords; i++) {
     uint64* word = &pending.own_promotion_marks.words[i];
@@ -237,7 +237,8 @@ bool take_promotion_mark(int* bucket) {
     for (; word; word &= word - 1) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
-      // The promotion clears the mark first, so a promotion mark set meanwhile stays.
+      // The call clears the promotion mark before the promotion, so a promotion mark set meanwhile
+      // stays.
       if (!(pg_atomic_fetch_and_u64(&database->promotion_marks[at], ~mask) & mask)) continue;
       pending.any = true;
       *bucket = at * 64 + bit;

@@ -57,11 +57,11 @@ void note_parked(int queue_bucket, ParkedKey key);
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at,
               int16 priority = PG_INT16_MIN);
 
-// A queue may have a free bucket or a new job.
+// A queue may have a free place or a new job.
 void note_queue(uint64 hash);
 
 // This transaction has promoted the queue, and keeps the queue's lock to the end. So the commit
-// need not mark the queue for jobs noted before.
+// need not set the queue mark for jobs noted before.
 void note_promoted(uint64 hash);
 
 // A job of this queue leaves its place, if the job had a place.
@@ -105,15 +105,15 @@ void note_level_settings(bool of_members);
 bool take_promotion_mark(int* bucket);
 
 // Takes a level group with a freed place and waiting queues; an abort returns the group. False when
-// no group is marked.
+// no group is left.
 bool take_freed_level(int* group);
 
 // Returns the level group at the end of this transaction, committed or not: queues of the group are
 // still to be checked.
 void return_freed_level(int group);
 
-// Takes the queue mark of a queue that waited for its level or its turn. An abort sets the mark
-// again, and sets these rings in `freed_levels`.
+// This transaction ends the wait of a queue for a level or in a ring, and checks the queue. An
+// abort sets the queue mark, and sets these rings in `freed_levels`.
 void note_wait_taken(int bucket, uint64 rings = 0);
 
 // True when a promotion mark is still set, or queues wait for a level in which a place came free.
