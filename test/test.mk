@@ -42,6 +42,13 @@ check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packag
 check-ha: stage ## seven faults of three nodes under Patroni; FAULTS='switchover machine_gone', ROUNDS=5
 	@$(TOOL)/packages ha
 	PULSE_FAULTS='$(FAULTS)' PULSE_ROUNDS='$(ROUNDS)' PULSE_LABEL=ha $(TOOL)/suite e2e test/ha/faults.pl
+# A worker is a program that keeps to docs/worker-protocol.md; check-e2e plays the rules against one.
+WORKERS ?= $(notdir $(wildcard $(SRC)/test/protocol/workers/*))
+check-protocol: stage ## each rule of the worker protocol against each worker; WORKERS='process library'
+	$(CMAKE) -S $(SRC)/test/protocol/act/library -B build/protocol -DCMAKE_BUILD_TYPE=Release \
+	  -DCMAKE_PREFIX_PATH='$(STAGE)$(PREFIX)' >/dev/null
+	+$(PLAIN) $(CMAKE) --build build/protocol >/dev/null
+	PULSE_WORKERS='$(WORKERS)' PULSE_FAULTS=1 PULSE_LABEL=protocol $(TOOL)/suite e2e test/e2e/protocol.pl
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
 
@@ -206,6 +213,7 @@ check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutan
 	+$(AGAIN) check-tsan
 	+$(AGAIN) check-valgrind
 	+$(AGAIN) check-e2e-long
+	+$(AGAIN) check-protocol
 	+$(AGAIN) fuzz
 	@$(TOOL)/packages model
 	$(TOOL)/../model/run --long
@@ -241,6 +249,6 @@ stop-clusters:
 	$(TOOL)/cluster stop --all
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
-  check-deb check-recipes check-ha check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
+  check-deb check-recipes check-ha check-e2e check-protocol check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
   check-valgrind check-flaky check-e2e-long check-scale check-model check-long fuzz screenshots mutants \
   bench lint format tidy packages installcheck-pgtap stop-clusters

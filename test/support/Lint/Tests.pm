@@ -6,13 +6,16 @@ use warnings;
 use File::Basename qw(basename);
 use Lint::Tree qw(found findings slurp files sources is_of_lint each_line_of_code);
 
+# What measures speed, and the steps of jobs that workers under test run.
+my $may_wait = qr{^test/(?:bench|protocol/(?:act|workers))/};
+
 # A test that waits by time is slow or flaky, most often both.
 sub check_tests {
     my $by_time = qr/\b(?:pg_sleep(?:_for|_until)?|usleep|nanosleep|sleep_for|sleep_until)\b
         |(?:^|[\s;&|(`'"])sleep\s*(?:[\d\$("']|$)|\bselect\s*\(?\s*undef\b/x;
     each_line_of_code(
         sub { found($_[0], 'waits by time; wait for a state or a line of the log') if /$by_time/ },
-        grep { m{^test/} && !m{^test/bench/} && !is_of_lint($_) } sources());
+        grep { m{^test/} && $_ !~ $may_wait && !is_of_lint($_) } sources());
     check_specs();
     return;
 }
@@ -59,6 +62,27 @@ sub check_conformance {
         }
     }
     found($table, "says nothing of statement $_") for sort { $a <=> $b } keys %missing;
+    return;
+}
+
+# A rule that nothing plays is only a wish, and a scenario without a rule judges by taste.
+sub check_protocol {
+    my ($page, $kit) = ('docs/worker-protocol.md', qr{^test/protocol/kit/\w+\.py$});
+    my %rules = map { /^- \*\*(\d+\.\d+)\*\*/ ? ($1 => 1) : () } slurp($page);
+    my %played;
+    for my $file (grep { $_ =~ $kit } files()) {
+        $played{$_} = $file for map { /^\@scenario\("([^"]*)"/ } slurp($file);
+    }
+    found($page, "no scenario of test/protocol/kit plays rule $_")
+      for grep { !$played{$_} } sort keys %rules;
+    found($played{$_}, "a scenario plays rule $_, which $page does not have")
+      for grep { !$rules{$_} } sort keys %played;
+    for my $worker (grep { m{^test/protocol/workers/} } files()) {
+        for my $rule (map { /^\W+without: (.*)/ ? split ' ', $1 : () } slurp($worker)) {
+            found($worker, "leaves out rule $rule, which $page does not have")
+              if !grep { $_ eq $rule || index($_, "$rule.") == 0 } keys %rules;
+        }
+    }
     return;
 }
 
