@@ -96,8 +96,7 @@ COMMENT ON FUNCTION pulse_internal.note_backlog() IS
   'Adds a reading of the backlog, once a minute, without a wait.';
 
 -- The lowest reading of five minutes is the backlog that stood all the time, without the bursts. A
--- backlog grows where each five minutes add a part: jobs that somebody added at once raise a single
--- part.
+-- backlog grows where each five minutes add a part: a burst of added jobs raises a single part.
 CREATE OR REPLACE FUNCTION pulse_internal.backlog_growth(
     moment timestamptz, OUT since timestamptz, OUT jobs_then bigint, OUT jobs_now bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -107,8 +106,11 @@ DECLARE
   low bigint[];
   growth bigint;
 BEGIN
-  SELECT array_agg(p.low ORDER BY p.part DESC), min(p.since) INTO low, since
-    FROM (SELECT r.part, min(r.jobs) AS low, min(r.at) AS since
+  SELECT array_agg(p.low ORDER BY p.part DESC), min(p.since),
+         min(p.latest) FILTER (WHERE p.part = 0)
+    INTO low, since, jobs_now
+    FROM (SELECT r.part, min(r.jobs) AS low, min(r.at) AS since,
+                 (array_agg(r.jobs ORDER BY r.at DESC))[1] AS latest
             FROM (SELECT b.at, b.jobs, least(
                            floor(extract(epoch FROM moment - b.at) / 300), 2) AS part
                     FROM pulse_internal.backlog() AS b
@@ -119,10 +121,9 @@ BEGIN
      AND growth >= greatest(least_growth, low[1] / 10)
      AND least(low[2] - low[1], low[3] - low[2]) >= growth / 5 THEN
     jobs_then := low[1];
-    jobs_now := (SELECT b.jobs FROM pulse_internal.backlog() AS b
-                  WHERE b.at <= moment ORDER BY b.at DESC LIMIT 1);
   ELSE
     since := NULL;
+    jobs_now := NULL;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.backlog_growth(timestamptz) IS

@@ -198,7 +198,7 @@ BEGIN
     SELECT c.queue_name, c.waiting, c.open, c.running FROM candidate AS c
      WHERE c.place <= max_rows AND c.queue_name IS NOT NULL
   ), share AS MATERIALIZED (
-    -- A queue or level that somebody asks for is counted exactly where its jobs are few.
+    -- The jobs of the queue or level in of_queue are counted exactly where there are few.
     SELECT CASE WHEN of_queue IS NULL OR bool_or(l.waiting IS NULL)
                   OR sum(l.waiting + l.open + l.running) > most_jobs
              THEN most_jobs / greatest(count(*), 1) END AS jobs

@@ -36,7 +36,7 @@ subtest 'P5: a commit wakes one who waits' => sub {
     $first->complete($job);
 };
 
-subtest 'a rolled-back job wakes nobody' => sub {
+subtest 'a rolled-back job wakes no worker' => sub {
     $first->start_waiting;
     wait_until_parked($first);
     value($node, q{BEGIN; SELECT pulse.add_job('work'); ROLLBACK});

@@ -43,7 +43,7 @@ SELECT given_job('mail', 'post') AS next_of_queue \gset
 SELECT id AS other FROM given_claimed_job(:bob, 'ink') \gset
 SELECT travel('12 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
-SELECT is(swept(), 'nothing', 'nobody is lost before the threshold');
+SELECT is(swept(), 'nothing', 'no worker is lost before the threshold');
 SELECT travel('21 s');
 SELECT is(swept(dry_run => true), 'workers_lost 1, jobs_requeued 2, jobs_failed 1',
   'a dry run tells what a sweep would do');
@@ -115,7 +115,7 @@ SELECT given_worker() AS ann \gset
 SELECT id AS job FROM given_claimed_job(:ann, 'watched') \gset
 UPDATE pulse.clock SET last_tick = clock_timestamp() - interval '1 hour';
 SELECT is(swept(), 'nothing',
-  'after an hour without database nobody is lost and nothing timed out');
+  'after an hour without database no worker is lost and nothing timed out');
 SELECT is(state_of(:job), 'running', 'and the job runs on');
 UPDATE pulse.clock SET last_tick = clock_timestamp() + interval '1 hour';
 SELECT is(swept(), 'nothing', 'nor after the clock was set back');
