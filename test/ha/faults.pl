@@ -35,6 +35,9 @@ $cluster->value($_, 'app') // die $cluster->error
   q{CREATE ROLE runner LOGIN PASSWORD 'change-me'; SELECT pulse.grant_worker('runner')},
   q{CREATE ROLE watcher LOGIN PASSWORD 'change-me'; SELECT pulse.grant_observer('watcher')};
 
+unlike(slurp_file('worker/deploy/patroni/etcd.env'), qr{^ETCD_DATA_DIR=/var/lib/etcd/default$}m,
+    'the cluster of etcd begins in a folder that no first start of the package has filled');
+
 # --- producers, workers, journal ----------------------------------------------------------------
 
 my $work = PostgreSQL::Test::Utils::tempdir('work');
