@@ -1,10 +1,10 @@
-// The backlog of a database: how many due jobs waited for a worker, a place or a token, a reading a
-// minute for the last 18 minutes, in shared memory of a preloaded server. Sweeps take the readings
-// (sql/monitor/backlog.sql), and doctor() tells of a backlog that grows.
+// The backlog of a database: how many jobs are due and wait for a worker, a place or a token. A
+// sweep takes a reading each minute (sql/monitor/backlog.sql). Shared memory of a preloaded server
+// keeps the readings of the last 18 minutes, by which doctor() tells of a backlog that grows.
 //
 // Invariants:
-// - The readings of a backlog are of one table, `job`, in the order of their times, and at least
-//   kReadingUs apart. Guard: depths_lock.
+// - All readings of a backlog count the same table, `job`. The readings stand in the order of their
+//   times, at least kReadingUs apart. Guard: depths_lock.
 // - A session adds a reading with the advisory lock kBacklog, so no minute has two readings.
 // - The reset of a database entry forgets the readings.
 #pragma once
