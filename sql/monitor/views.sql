@@ -98,7 +98,8 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
          pulse_internal.interval((SELECT pulse_internal.live_now_us()
-                                  WHERE NOT pg_catalog.pg_is_in_recovery())
+                                  WHERE NOT pg_catalog.pg_is_in_recovery()
+                                    AND w.ended_at IS NULL)
                                  - h.beat_live_us) AS silent_for,
          pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
            AS attached,
@@ -118,8 +119,8 @@ COMMENT ON COLUMN pulse.worker_status.status IS
   'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; the '
   'state once the heartbeat row is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
-  'Time since the last heartbeat on the liveness clock; NULL when the heartbeat row is gone, and '
-  'on a standby';
+  'Time since the last heartbeat on the liveness clock; NULL for a worker that has ended, and on a '
+  'standby';
 COMMENT ON COLUMN pulse.worker_status.attached IS
   'The worker lives and the worker''s attached session is there; false as soon as the session has '
   'ended';

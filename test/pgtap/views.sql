@@ -80,9 +80,11 @@ SELECT answers('SELECT identifier, jobs, late_jobs FROM pulse.stale ORDER BY ide
   'and jobs past their own limits, whose worker lives');
 SELECT pulse.sweep() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.stale', 'until the next sweep recovers them');
-SELECT answers('SELECT state, status, running_jobs, reason <> '''', ended_at IS NOT NULL
+SELECT answers('SELECT state, status, running_jobs, reason <> '''', ended_at IS NOT NULL,
+                       last_heartbeat_at IS NOT NULL, silent_for
                   FROM pulse.worker_status WHERE name = ''ann''',
-  ROW('lost', 'lost', 0, true, true), 'a lost worker is shown with the reason');
+  ROW('lost', 'lost', 0, true, true, true, NULL::interval),
+  'a lost worker is shown with the reason and the end, and is silent no more');
 SELECT given_worker('cat') AS cat \gset
 SELECT pulse.attach_worker(:cat), pulse.declare_lost(:cat, 'for the test') \g /dev/null
 SELECT is((SELECT attached FROM pulse.worker_status WHERE name = 'cat'), false,
