@@ -38,6 +38,9 @@ subtest 'what may be done with a row is a menu' => sub {
 };
 
 subtest 'no word of a list is broken inside while there is room' => sub {
+    # A long text leaves the other columns no more room than their words need.
+    my $lost = value($node, q{SELECT id FROM pulse.register_worker('a_worker_with_a_long_name')});
+    value($node, "SELECT pulse.declare_lost($lost, 'the machine ' || repeat('went away ', 40))");
     for my $path ('/queues', '/schedules', '/workers', '/tasks', '/jobs') {
         $browser->go($path);
         is($browser->js(<<'JS'), '', "none on $path");
@@ -56,6 +59,17 @@ subtest 'no word of a list is broken inside while there is room' => sub {
           return broken.join(' ');
 JS
     }
+};
+
+subtest 'a worker that has ended is silent no more' => sub {
+    $browser->go('/workers');
+    my $silences = $browser->js(<<'JS');
+      const silence = (row) => row.querySelector('[data-title="silent for"]').innerText;
+      return Object.fromEntries([...document.querySelectorAll('main tbody tr')]
+        .map((row) => [row.querySelector('.first').innerText, silence(row)]));
+JS
+    like($silences->{ann}, qr/^\d.* m?s$/, 'one that lives says for how long');
+    is($silences->{a_worker_with_a_long_name}, '', 'of one that is lost the end says all');
 };
 
 subtest 'states stand above the list with their counts, scheduled apart from due' => sub {
@@ -165,6 +179,11 @@ subtest 'times are those of the browser, and the page says so' => sub {
     my $added = value($node, "SELECT to_char(created_at AT TIME ZONE 'America/St_Johns',
         'YYYY-MM-DD HH24:MI:SS') FROM pulse.job WHERE id = $painted");
     like($browser->text, qr/added\n.* ago\n$added\n/, 'a fact has the exact time');
+    my $due = value($node, "SELECT to_char(min(due) AT TIME ZONE 'America/St_Johns',
+        'YYYY-MM-DD HH24:MI:SS') FROM pulse.next_runs('nightly', 1) AS due");
+    $browser->go('/schedule?name=nightly');
+    is($browser->js('return document.querySelector(".runs [data-title=at]").innerText'), $due,
+        'so has a run of a schedule');
     $browser->cdp('Emulation.setTimezoneOverride', timezoneId => 'UTC');
     my $http = HTTP::Tiny->new(
         default_headers => { Authorization => "Bearer $serve->{secret}{keeper}" });
@@ -174,7 +193,8 @@ subtest 'times are those of the browser, and the page says so' => sub {
 
 subtest 'on a phone a job has two lines' => sub {
     $browser->look_as(size => [ 390, 844 ]);
-    for my $path ('/jobs', '/failed', '/running') {
+    for my $path ('/jobs', '/failed', '/running', "/workers/$there->{ann}",
+        '/operations/new?action=cancel&all=1') {
         $browser->go($path);
         cmp_ok($browser->js('return Math.max(...[...document.querySelectorAll("tbody tr")]'
                   . '.map((row) => row.offsetHeight))'), '<=', 68, "the tallest of $path");
@@ -183,11 +203,53 @@ subtest 'on a phone a job has two lines' => sub {
     ok($browser->js('const [task, worker] = ["task", "worker"].map((title) => document'
               . '.querySelector(`tbody td[data-title=${title}]`).getBoundingClientRect());'
               . 'return worker.top >= task.bottom'), 'the worker has room in the second one');
-    $browser->go('/tasks');
-    ok($browser->js('const [ready, parked] = ["ready", "parked"].map((title) => document'
-              . '.querySelector(`tbody td[data-title=${title}]`).getBoundingClientRect());'
-              . 'return ready.top === parked.top'), 'three figures of a task stand side by side');
     $browser->look_as;
+};
+
+subtest 'on a phone figures stand side by side, and a zero takes no room' => sub {
+    my $zeros = 'return [...document.querySelectorAll("main td.number")].filter((cell) =>'
+      . ' cell.checkVisibility() && cell.innerText.trim() === "0").length';
+    $browser->go('/tasks');
+    cmp_ok($browser->js($zeros), '>', 3, 'where there is room zeros are shown');
+    $browser->look_as(size => [ 390, 844 ]);
+    for my $path ('/tasks', '/queues', '/schedules', '/flows', '/workers') {
+        $browser->go($path);
+        is($browser->js($zeros), 0, "no zero on $path");
+    }
+    value($node, q{SELECT pulse.add_job('figures'),
+        pulse.add_job('figures', run_at => now() + interval '1 d')});
+    $browser->go('/tasks');
+    ok($browser->js(<<'JS'), 'figures of a task');
+      const row = [...document.querySelectorAll('main tbody tr')]
+        .find((row) => row.innerText.startsWith('figures'));
+      const [ready, future] = ['ready', 'future']
+        .map((title) => row.querySelector(`td[data-title=${title}]`).getBoundingClientRect());
+      return ready.height > 0 && ready.top === future.top;
+JS
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'figures'});
+    $browser->look_as;
+};
+
+subtest 'the page to sign in has the form in the middle' => sub {
+    for my $size ([ 1280, 860 ], [ 390, 844 ]) {
+        $browser->look_as(size => $size);
+        $browser->go('/login');
+        ok($browser->js(<<'JS'), "of $size->[0] pixels");
+          const box = document.querySelector('.question').getBoundingClientRect();
+          const right = document.documentElement.clientWidth - box.right;
+          return Math.abs(box.left - right) <= 2;
+JS
+    }
+    $browser->look_as;
+};
+
+subtest 'the doctor tells times as other pages do' => sub {
+    value($node, q{SELECT pulse.pause_queue('post/north')});
+    $browser->go('/doctor');
+    like($browser->text, qr{Queue 'post/north' is paused by role \S+ since (?:now|\S+ \S+ ago), },
+        'as a distance from now');
+    unlike($browser->text, qr/\d{4}-\d\d-\d\d/, 'and no other');
+    value($node, q{SELECT pulse.resume_queue('post/north')});
 };
 
 subtest 'a list says nothing twice, and offers nothing in vain' => sub {

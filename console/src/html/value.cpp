@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 
 #include "html/moment.hpp"
 #include "output/style.hpp"
@@ -49,10 +50,27 @@ Markup moment(const std::string& timestamp, const Spelling& spelling) {
                  spell_distance(*microseconds, spelling.now));
 }
 
+Markup exact_time(const std::string& timestamp) {
+  if (!microseconds_of(timestamp)) return timestamp;  // infinity
+  return element("time", {{"class", "exact"}, {"datetime", rfc3339(timestamp)}},
+                 spell_time(timestamp));
+}
+
+Markup with_moments(const std::string& text, const Spelling& spelling) {
+  static const std::regex kTime(
+      R"((?:at )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d)*))");
+  Markup told;
+  auto from = text.cbegin();
+  for (std::sregex_iterator found(from, text.cend(), kTime), end; found != end; ++found) {
+    told += {std::string(from, (*found)[0].first), moment((*found)[1].str(), spelling)};
+    from = (*found)[0].second;
+  }
+  return told += std::string(from, text.cend());
+}
+
 Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling) {
   Markup content = value(column, cell, spelling);
-  if (column.kind != Kind::time || !cell || !microseconds_of(*cell)) return content;
-  content += element("time", {{"class", "exact"}, {"datetime", rfc3339(*cell)}}, spell_time(*cell));
+  if (column.kind == Kind::time && cell && microseconds_of(*cell)) content += exact_time(*cell);
   return content;
 }
 

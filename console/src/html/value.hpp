@@ -17,6 +17,13 @@ Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling
 // How long ago; the time itself shows under the pointer.
 Markup moment(const std::string& timestamp, const Spelling& spelling);
 
+// The time itself.
+Markup exact_time(const std::string& timestamp);
+
+// A sentence of the server, whose times are shown as other times are: "due in 5 s" for "due at
+// 2026-12-24 18:00:00+00".
+Markup with_moments(const std::string& text, const Spelling& spelling);
+
 // A value among facts, where a time stands beside the distance from now.
 Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
 

@@ -100,7 +100,8 @@ Response shown_page(const Request& request, const View& view) {
       element("main", {{"id", "main"}, {"tabindex", "-1"}}, view.content)};
   const Appearance& known = appearance();
   const std::string site = known.title.empty() ? "" : known.title + " · ";
-  const std::string css = known.colour.empty() ? "" : "site-" + known.colour;
+  std::string css = known.colour.empty() ? "" : "site-" + known.colour;
+  if (!view.has_menu) css += css.empty() ? "bare" : " bare";
   return html(whole_page(site + view.title + " · pulse", body, css), view.status);
 }
 

@@ -1,7 +1,6 @@
 // Everything about one job.
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "html/moment.hpp"
 #include "html/timeline.hpp"
@@ -41,21 +40,6 @@ Markup facts(const QueryResult::Row& job, const Request& request, const Spelling
   return element("dl", "facts", list);
 }
 
-// The detail of a reason; a time in the detail is shown as other times are: "due in 5 s" for "due
-// at 2026-12-24 18:00:00+00".
-Markup reason_text(const std::string& detail, const Spelling& spelling) {
-  static const std::regex kTime(
-      R"((?:at )?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d)*))");
-  Markup text;
-  auto from = detail.cbegin();
-  for (std::sregex_iterator found(from, detail.cend(), kTime), end; found != end; ++found) {
-    text += {std::string(from, (*found)[0].first), moment((*found)[1].str(), spelling)};
-    from = (*found)[0].second;
-  }
-  text += std::string(from, detail.cend());
-  return element("span", "", text);
-}
-
 Markup reason_list(const QueryResult& reasons, const Spelling& spelling) {
   Markup list;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
@@ -64,10 +48,11 @@ Markup reason_list(const QueryResult& reasons, const Spelling& spelling) {
     for (const std::string& id : json_strings(reason.optional_text("job_ids"))) {
       jobs += {" ", link(Url("/jobs").part(id), id)};
     }
-    list += element("li", "",
-                    {element("b", "", reason.text("blocker")),
-                     reason_text(reason.optional_text("detail").value_or(""), spelling),
-                     jobs.empty() ? jobs : element("span", "ids", {"jobs", jobs})});
+    list += element(
+        "li", "",
+        {element("b", "", reason.text("blocker")),
+         element("span", "", with_moments(reason.optional_text("detail").value_or(""), spelling)),
+         jobs.empty() ? jobs : element("span", "ids", {"jobs", jobs})});
   }
   return reasons.empty() ? Markup() : element("ul", "reasons", list);
 }

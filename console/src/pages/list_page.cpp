@@ -85,6 +85,7 @@ Markup body_row(const Columns& columns, const QueryResult::Row& row, const Table
         is_more ? Markup(row.text(layout.more)) : linked(column, row, layout, spelling);
     std::string css = stands_right(column.kind) ? "number" : "";
     if (content.empty()) css += " none";
+    if (stands_right(column.kind) && content.html() == "0") css += " zero";
     if (&column == columns.data()) css += " first";
     cells += element("td", {{"class", css}, {"data-title", column.title}}, content);
   }
@@ -118,6 +119,11 @@ Markup list_content(const Request& request, const ListPage& definition) {
 bool is_paused(const QueryResult::Row& row) { return row.optional_text("paused") == "t"; }
 bool is_not_paused(const QueryResult::Row& row) { return !is_paused(row); }
 bool is_any(const QueryResult::Row& /*row*/) { return true; }
+
+Markup running_cell(const Column& column, const QueryResult::Row& job) {
+  if (column.field != "attempts") return {};
+  return {job.text("attempts"), " of ", job.text("max_attempts")};
+}
 
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLayout& layout,
                   const Spelling& spelling, bool with_actions) {

@@ -46,6 +46,9 @@ struct TableLayout {
   const char* more = nullptr;
 };
 
+// Draws the attempt of a running job: which attempt, of how many.
+Markup running_cell(const Column& column, const QueryResult::Row& job);
+
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLayout& layout,
                   const Spelling& spelling, bool with_actions);
 

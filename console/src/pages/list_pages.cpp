@@ -17,12 +17,6 @@ Markup served(const Column& column, const QueryResult::Row& task) {
           element("span", "state bad", "no worker")};
 }
 
-// Which attempt, of how many.
-Markup running_cell(const Column& column, const QueryResult::Row& job) {
-  if (column.field != "attempts") return {};
-  return {job.text("attempts"), " of ", job.text("max_attempts")};
-}
-
 // A rule stands in one piece; "every 00:10:00" is spelled as other durations are.
 Markup schedule_cell(const Column& column, const QueryResult::Row& schedule) {
   if (column.field == "rule") return rule_of(schedule.optional_text("rule").value_or(""));
@@ -109,7 +103,10 @@ void add_what_is_planned(Router& router) {
                          "Jobs that were added together, the newest first.",
                          flow_list,
                          {},
-                         {{{"id", "/flows", nullptr, "id"}}, {}, {}, "No flow is on record."},
+                         {{{"id", "/flows", nullptr, "id"}, {"name", "/flows", nullptr, "id"}},
+                          {},
+                          {},
+                          "No flow is on record."},
                          true});
   add_list_page(router, {"/operations",
                          "Operations",
@@ -130,12 +127,14 @@ Response doctor_page(const Request& request) {
   Markup content =
       page_heading("Doctor", {}, "What is wrong with this installation, and what to do.");
   if (rows.empty()) content += notice("good", "Nothing is wrong.");
+  const Spelling spelling = spelling_of(request);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto finding = rows[i];
-    content += element("article", {{"class", "finding " + finding.text("severity")}},
-                       {state(finding.text("severity")), element("h2", "", finding.text("finding")),
-                        element("p", "", finding.optional_text("detail").value_or("")),
-                        element("p", "remedy", finding.optional_text("what_to_do").value_or(""))});
+    content += element(
+        "article", {{"class", "finding " + finding.text("severity")}},
+        {state(finding.text("severity")), element("h2", "", finding.text("finding")),
+         element("p", "", with_moments(finding.optional_text("detail").value_or(""), spelling)),
+         element("p", "remedy", finding.optional_text("what_to_do").value_or(""))});
   }
   return shown_page(request, {"Doctor", "/doctor", content});
 }

@@ -156,7 +156,13 @@ Response question_page(const Request& request, const PageAction& action, const J
                        const ChangePreview& preview, const std::string& asked_at,
                        const char* trouble = "") {
   const QueryResult sample = read_sample(request.database(), preview);
-  const TableLayout layout{{{"id", "/jobs", nullptr, "id"}}, {}, {}, "They have moved on."};
+  const TableLayout layout{{{"id", "/jobs", nullptr, "id"}},
+                           {},
+                           {},
+                           "They have moved on.",
+                           nullptr,
+                           nullptr,
+                           "table jobs sample"};
   Markup content =
       element("div", "question", question(request, action, change, preview, asked_at, trouble));
   content += element("section", "",

@@ -14,10 +14,15 @@ constexpr const char* kNextRuns =
 
 const Columns kRunColumns{{"", "n", Kind::number}, {"due", "due", Kind::time}, {"at", "exactly"}};
 
+Markup run_cell(const Column& column, const QueryResult::Row& run) {
+  return column.field == "exactly" ? exact_time(run.text("exactly")) : Markup();
+}
+
 Markup next_runs(const Request& request, const std::string& name, const Spelling& spelling) {
   try {
-    return html_table(kRunColumns, request.database().query(kNextRuns, {name}),
-                      {{}, {}, {}, "It never runs again."}, spelling, false);
+    const TableLayout layout{{}, {}, {}, "It never runs again.", nullptr, run_cell, "table runs"};
+    return html_table(kRunColumns, request.database().query(kNextRuns, {name}), layout, spelling,
+                      false);
   } catch (const Refused& refused) {
     return notice("", refused.error.message);
   }

@@ -82,8 +82,11 @@ Markup worker_content(const Request& request, const QueryResult::Row& worker) {
                              {"identifier", "/jobs", "task", "identifier"},
                              {"queue_name", "/queue", "name", "queue_name"}},
                             {},
-                            {},
-                            "The worker runs no job."};
+                            {"max_attempts"},
+                            "The worker runs no job.",
+                            nullptr,
+                            running_cell,
+                            "table jobs running"};
   Markup content = element("dl", "facts", facts);
   content += section("Its jobs", html_table(kWorkerJobColumns, database.query(kWorkerJobs, {id}),
                                             running, spelling, false));
