@@ -31,13 +31,10 @@ bool lock_and_read(Levels* levels, int bucket, AdmissionContext* context) {
 void find_limits(Admission* admission, Relation job, Snapshot snapshot, LevelCounts* counts) {
   Levels* levels = &admission->levels;
   if (!levels->only_swaps) find_places_left(levels, job, snapshot, counts);
-  admission->concurrency = levels->concurrency;
-  admission->strict = levels->strict;
-  admission->places_left = levels->places_left;
   for (int i = 0; i < levels->count; i++) admission->is_paused |= levels->level[i].paused;
   if (levels->paused_by_end) {
     admission->is_paused = true;
-    levels->blocker = -1;  // the end of this pause marks the queue
+    levels->blocker = -1;  // the end of this pause sets the queue mark
   }
 }
 
@@ -75,25 +72,22 @@ Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snaps
   return admission;
 }
 
-int report_opened(Admission* admission, const Opened& opened, AdmissionContext* context) {
+void report_opened(Admission* admission, Outcome* outcome, AdmissionContext* context) {
   Levels* levels = &admission->levels;
   FairTurn* turn = context->turn;
-  int group = -1;
-  if (levels->is_limited && !levels->only_swaps)
-    count_opened(levels, opened.places, &context->counts);
-  bool is_blocked = opened.lacks_places && !levels->only_swaps && levels->blocker >= 0;
+  if (levels->is_limited && !levels->only_swaps) count_opened(levels, outcome->places);
+  bool is_blocked = outcome->lacks_places && !levels->only_swaps && levels->blocker >= 0;
   if (is_blocked && !blocks_turn(*levels, turn)) {
     wait_for_level(*levels, admission->queue.bucket);
-    group = level_group(levels->level[levels->blocker].hash);
+    outcome->blocking_group = level_group(levels->level[levels->blocker].hash);
   }
-  if (turn) turn->left -= opened.starts;
+  if (turn) turn->left -= outcome->starts;
   // A promotion that changes nothing keeps no lock, so that one transaction may check any number of
   // queues.
-  if (opened.starts == 0 && !levels->has_changed)
+  if (outcome->starts == 0 && !levels->has_changed)
     unlock_levels(levels, &context->counts);
   else
     note_promoted(levels->level[levels->count - 1].hash);
-  return group;
 }
 
 void wait_where_blocked(const Admission& admission) {

@@ -31,12 +31,9 @@ enum class AdmissionStatus {
 struct Admission {
   AdmissionStatus status;
   Candidate queue;
-  int concurrency;  // of the queue itself
-  bool strict;      // the queue itself
   bool is_paused;   // the queue or one of its levels
-  int places_left;  // how many more jobs of the queue the levels let a promotion open
   int starts_left;  // how many more jobs the queue may start in this turn
-  Levels levels;    // for the report
+  Levels levels;    // `places_left` of them: how many more jobs the levels let a promotion open
 };
 
 // Locks the queue and the queue's levels, reads the settings, and finds the places left.
@@ -47,16 +44,9 @@ Admission admit(const Candidate& queue, AdmissionContext* context);
 Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snapshot,
                             LevelCounts* counts, const FreedPlaces& freed);
 
-// The changes of an admitted promotion.
-struct Opened {
-  int places;         // how many more places of the queue are taken
-  int starts;         // how many jobs were opened, placed or swapped
-  bool lacks_places;  // the levels keep a due job of the queue from a place
-};
-
-// Counts the places, charges the turn, and gives the locks back if nothing has changed. Returns the
-// level group of the level for which the queue waits now; -1: none.
-int report_opened(Admission* admission, const Opened& opened, AdmissionContext* context);
+// Counts the places, charges the turn, and gives the locks back if nothing has changed. Sets
+// `blocking_group` of the outcome.
+void report_opened(Admission* admission, Outcome* outcome, AdmissionContext* context);
 
 // Lets the queue of foresee_admission() wait for the level that keeps the queue from a place.
 void wait_where_blocked(const Admission& admission);

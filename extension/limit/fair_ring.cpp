@@ -176,13 +176,17 @@ bool join_known_ring(const Levels& levels, int bucket) {
   return false;
 }
 
+FairRing* ring_of(Datum level) {
+  uint64 identity = queue_identity(level);
+  FairRings* rings = rings_here();
+  for (int i = 0; rings && i < kFairRings; i++)
+    if (rings->ring[i].level == identity) return &rings->ring[i];
+  return nullptr;
+}
+
 bool is_ring_blocked(const Level& level) {
-  uint64 identity = queue_identity(level.name);
-  for (int i = 0; i < kFairRings; i++) {
-    FairRing* ring = fair_ring(i);
-    if (ring && ring->level == identity) return pg_atomic_read_u32(&ring->blocked_group) != 0;
-  }
-  return false;
+  FairRing* ring = ring_of(level.name);
+  return ring && pg_atomic_read_u32(&ring->blocked_group) != 0;
 }
 
 void dissolve_ring(FairRing* ring) {

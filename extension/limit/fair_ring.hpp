@@ -15,7 +15,7 @@
 // - A queue with a job to start has its bit in the ring, or its queue mark, or a walk is promoting
 //   the queue. A joining promotion sets the bit under the spinlock of the database's rings. A walk
 //   clears the bit, promotes the queues of the queue bucket, and sets the bit again if one of the
-//   queues has more. An abort marks the queues of the cleared bits.
+//   queues has more. An abort sets the queue marks of the cleared bits.
 // - The walk with the advisory lock of the ring (LockKind::kRing, exclusive) alone writes whose
 //   turn comes next. No claim keeps this lock until the commit.
 // - An idle ring goes to another level under the spinlock: no queue waits in an idle ring, and no
@@ -87,6 +87,9 @@ void reset_fair_rings(int database);
 // The rings of this database; null: none.
 FairRings* rings_here();
 
+// The ring of the level; null: none.
+FairRing* ring_of(Datum level);
+
 // The ring with this number; null when no level of this database uses the ring.
 FairRing* fair_ring(int number);
 
@@ -100,7 +103,8 @@ bool join_known_ring(const Levels& levels, int bucket);
 // Whether the level's ring waits for a place.
 bool is_ring_blocked(const Level& level);
 
-// Frees the ring of a level that is fair no longer, and marks the queues with a bit in the ring.
+// Frees the ring of a level that is fair no longer, and sets the queue marks of the bits in the
+// ring.
 void dissolve_ring(FairRing* ring);
 
 // How many jobs a queue of this weight may start in the turn that begins.

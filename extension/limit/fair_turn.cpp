@@ -202,14 +202,8 @@ bool end_turns(RingSource* walk) {
 // pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place of the
 // level.
 PULSE_FUNCTION(pulse_is_turn_awaited) {
-  uint64 level = pulse::queue_identity(PG_GETARG_DATUM(0));
-  bool waits = false;
-  for (int i = 0; i < pulse::kFairRings; i++) {
-    pulse::FairRing* ring = pulse::fair_ring(i);
-    if (ring && ring->level == level)
-      waits = pg_atomic_read_u32(&ring->blocked_group) != 0 && pulse::has_waits(ring);
-  }
-  PG_RETURN_BOOL(waits);
+  pulse::FairRing* ring = pulse::ring_of(PG_GETARG_DATUM(0));
+  PG_RETURN_BOOL(ring && pg_atomic_read_u32(&ring->blocked_group) != 0 && pulse::has_waits(ring));
 }
 
 // pulse_internal.opened_before(): the transaction id before which jobs were opened a sweep_interval

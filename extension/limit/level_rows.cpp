@@ -78,8 +78,9 @@ PULSE_FUNCTION(pulse_tokens_of) {
   using namespace pulse;
   Level level = level_with_tokens(PG_GETARG_DATUM(0));
   bool is_rated = level.rate.rate != 0;
-  PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(level.reading.tokens), !is_rated},
-                                      {Int64GetDatum(level.reading.open), !is_rated},
+  RateReading reading = is_rated ? level.known->reading : RateReading{};
+  PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(reading.tokens), !is_rated},
+                                      {Int64GetDatum(reading.open), !is_rated},
                                       token_moment(level)}));
 }
 

@@ -57,25 +57,25 @@ int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 li
   return counted;
 }
 
-KnownLevel* know_level(const Level& level, LevelCounts* counts) {
-  if (KnownLevel* known = known_level(counts->known, level.hash)) return known;
-  auto* known = static_cast<KnownLevel*>(palloc0(sizeof(KnownLevel)));
-  known->next = counts->known;
-  known->hash = level.hash;
-  known->name = level.name;
-  known->rate = level.rate;
-  return counts->known = known;
+KnownLevel* know_level(Level* level, LevelCounts* counts) {
+  level->known = known_level(counts->known, level->hash);
+  if (level->known) return level->known;
+  level->known = static_cast<KnownLevel*>(palloc0(sizeof(KnownLevel)));
+  level->known->next = counts->known;
+  level->known->hash = level->hash;
+  level->known->name = level->name;
+  level->known->rate = level->rate;
+  return counts->known = level->known;
 }
 
 // Counts again only where the level seems full: elsewhere a count that is too high does no harm.
 void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  KnownLevel* known = know_level(*level, counts);
+  KnownLevel* known = know_level(level, counts);
   if (!known->is_counted || (known->taken >= level->total && known->frees != level->frees)) {
     known->taken = count_within(*level, job, snapshot, level->total, false, *counts);
     known->frees = level->frees;
     known->is_counted = true;
   }
-  level->taken = known->taken;
   level->frees = known->frees;
 }
 
@@ -90,9 +90,13 @@ void note_rated(const Level& level) {
 
 bool is_limited(const Level& level) { return level.total != kUnlimited || level.rate.rate; }
 
+int64 unused_tokens(const Level& level) {
+  return level.known->reading.tokens - level.known->reading.open;
+}
+
 void return_unused(Level* level, int opened) {
-  return_credit(level->hash, level->reading.tokens - opened);
-  level->reading = {};
+  if (level->credit > 0) return_credit(level->hash, level->credit - opened);
+  level->credit = 0;
 }
 
 // The weight of a queue beneath a fair level is the weight of the queue's own row, else of the
@@ -184,12 +188,10 @@ bool take_credits(Levels* levels) {
     if (!is_limited(*level)) continue;
     if (i < levels->count - 1 && level->total == kUnlimited && !level->paused &&
         take_credit(level->hash, levels->concurrency)) {
-      level->reading.is_credit = true;
-      level->reading.tokens = levels->concurrency;
+      level->credit = levels->concurrency;
       continue;
     }
-    while (--i >= 0)
-      if (levels->level[i].reading.is_credit) return_unused(&levels->level[i], 0);
+    while (--i >= 0) return_unused(&levels->level[i], 0);
     return false;
   }
   return true;
@@ -234,14 +236,12 @@ void read_levels(Levels* levels, Snapshot snapshot) {
 
 // A caller that only asks leaves the credit alone.
 void find_reading(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  KnownLevel* known = know_level(*level, counts);
-  if (!known->reading.is_made) {
-    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
-    bool is_alone = level->held == ExclusiveLock;
-    int64 credit = is_alone ? take_all_credit(level->hash) : credit_of(level->hash);
-    known->reading = read_rate(level->rate, level->name, snapshot, open, credit);
-  }
-  level->reading = known->reading;
+  KnownLevel* known = know_level(level, counts);
+  if (known->reading.is_made) return;
+  int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
+  bool is_alone = level->held == ExclusiveLock;
+  int64 credit = is_alone ? take_all_credit(level->hash) : credit_of(level->hash);
+  known->reading = read_rate(level->rate, level->name, snapshot, open, credit);
 }
 
 void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
@@ -251,16 +251,18 @@ void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCoun
     Level* level = &levels->level[i];
     int64 places_left = PG_INT32_MAX;
     if (level->paused) {
-      // A queue without levels above: the end of the queue's pause marks the queue.
+      // A queue without levels above: the end of the queue's pause sets the queue mark.
       if (levels->count == 1) continue;
       places_left = 0;
     } else if (level->total != kUnlimited) {
       find_taken(level, job, snapshot, counts);
-      places_left = level->total - level->taken;
+      places_left = level->total - level->known->taken;
     }
-    if (!level->paused && level->rate.rate) {
-      if (!level->reading.is_credit) find_reading(level, job, snapshot, counts);
-      places_left = Min(places_left, level->reading.tokens - level->reading.open);
+    if (level->credit > 0) {
+      places_left = level->credit;
+    } else if (!level->paused && level->rate.rate) {
+      find_reading(level, job, snapshot, counts);
+      places_left = Min(places_left, unused_tokens(*level));
     }
     if (places_left >= levels->places_left) continue;
     levels->places_left = static_cast<int>(Max(places_left, 0));
@@ -268,20 +270,20 @@ void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCoun
   }
 }
 
-void count_opened(Levels* levels, int opened, LevelCounts* counts) {
+void count_opened(Levels* levels, int opened) {
   Assert(holds_locks_of(*levels));
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
-    KnownLevel* known = known_level(counts->known, level->hash);
-    if (known) known->taken += opened;
-    if (level->reading.is_credit) return_unused(level, opened);
-    if (!level->reading.is_made) continue;
-    level->reading.open += opened;
-    if (opened == 0 && !level->reading.is_new) continue;
-    level->reading.is_new = false;
-    levels->has_changed |= i == levels->count - 1;
-    known->reading = level->reading;
+    KnownLevel* known = level->known;
+    return_unused(level, opened);
+    if (!known) continue;
+    known->taken += opened;
+    RateReading* reading = &known->reading;
+    if (!reading->is_made || (opened == 0 && !reading->is_new)) continue;
+    reading->open += opened;
+    reading->is_new = false;
     known->is_changed = true;
+    levels->has_changed |= i == levels->count - 1;
   }
 }
 
@@ -302,14 +304,14 @@ void wait_for_level(const Levels& levels, int bucket) {
 
 bool is_dry(const Level& level) {
   return level.rate.rate && !level.paused &&
-         (level.total == kUnlimited ||
-          level.reading.tokens - level.reading.open < level.total - level.taken);
+         (level.total == kUnlimited || unused_tokens(level) < level.total - level.known->taken);
 }
 
 TimestampTz dry_until(const Level& level) {
-  if (!level.rate.rate || level.paused || level.reading.tokens > level.reading.open) return 0;
-  int64 at = next_token_at(level.rate, level.reading);
-  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.reading.now, 1);
+  if (!level.rate.rate || level.paused || unused_tokens(level) > 0) return 0;
+  const RateReading& reading = level.known->reading;
+  int64 at = next_token_at(level.rate, reading);
+  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - reading.now, 1);
 }
 
 void set_dry_timer(const Level& level) {

@@ -27,9 +27,9 @@ struct Level {
   int total;  // how many jobs may be open or running; kUnlimited
   // How often the level's group had counted freed places, before the level's jobs were counted.
   uint64 frees;
-  int64 taken;  // at least as many jobs as are open or running
   Rate rate;
-  RateReading reading;
+  int64 credit;       // tokens taken from the level's credit for this queue
+  KnownLevel* known;  // the counts of the level; null: the promotion needed no counts
   // The mode of the level's advisory lock.
   LOCKMODE held;
 };
@@ -101,8 +101,8 @@ void unlock_levels(Levels* levels, LevelCounts* counts);
 // Reads the settings of all levels.
 void read_levels(Levels* levels, Snapshot snapshot);
 
-// Reads the tokens of a level with a rate. The reading stays right as long as the promotion holds
-// the level's lock.
+// Reads the tokens of a level with a rate into `known`. The reading stays right as long as the
+// promotion holds the level's lock.
 void find_reading(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts);
 
 // Counts the jobs of limited levels, and computes the places left.
@@ -110,7 +110,7 @@ void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCoun
 
 // Adds to the counts the jobs opened by the promotion, less the jobs parked again. Requires the
 // locks of the queue and of its levels.
-void count_opened(Levels* levels, int opened, LevelCounts* counts);
+void count_opened(Levels* levels, int opened);
 
 // Lets a queue wait for the level that blocks the queue. Marks the queue where a place came free
 // since the count.

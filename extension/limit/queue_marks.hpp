@@ -1,10 +1,10 @@
-// Queue marks: a mark says that a queue may have a job to promote. Owns `parked_seen` and
+// Queue marks: a queue mark says that a queue may have a job to promote. Owns `parked_seen` and
 // `first_check` of DatabaseState, and sets `promotion_marks`.
 //
 // Invariants:
 // - All three are atomics.
-// - Every parked job due before `parked_seen` has marked its queue, unless the check of all queues
-//   after a start is still to come.
+// - Every parked job due before `parked_seen` has set its queue mark, unless the check of all
+//   queues after a start is still to come.
 // - The undo of a check moves `parked_seen` back to the value before the check.
 #pragma once
 

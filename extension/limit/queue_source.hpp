@@ -11,9 +11,11 @@ struct Candidate {
   int bucket;
 };
 
-// The work that a promotion of a candidate left undone.
+// The changes of a promotion of a candidate, and the work that the promotion left undone.
 struct Outcome {
   int starts;          // how many jobs the promotion opened, placed or swapped
+  int places;          // how many more places of the queue are taken
+  bool lacks_places;   // the levels keep a due job of the queue from a place
   bool has_more;       // the queue has more jobs to start than the call or the turn allowed
   bool is_busy;        // another transaction kept the promotion from the queue or from a job
   bool met_lock;       // another transaction holds the lock of the queue or of a level

@@ -20,12 +20,11 @@ Rate rate_of(TupleTableSlot* row);
 // A reading of a level's tokens, by a promotion that holds the level's lock.
 struct RateReading {
   bool is_made;
-  int64 now;       // the liveness clock
-  int64 full;      // when the level has all tokens again if no job is claimed
-  int64 open;      // jobs that are open and not claimed
-  int64 tokens;    // each open job needs one of these tokens
-  bool is_new;     // differs from the stored row
-  bool is_credit;  // the tokens were taken from the level's credit, without a reading
+  int64 now;     // the liveness clock
+  int64 full;    // when the level has all tokens again if no job is claimed
+  int64 open;    // jobs that are open and not claimed
+  int64 tokens;  // each open job needs one of these tokens
+  bool is_new;   // differs from the stored row
 };
 
 // The counts of one level, as known to one call. The counts stay right as long as the call holds

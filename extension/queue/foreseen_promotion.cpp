@@ -16,8 +16,7 @@ void foresee_promotion(Datum queue_name, Foresight* foresight) {
   Admission admission = foresee_admission({queue_name, queue_bucket(name)}, foresight->job,
                                           foresight->snapshot, &counts, freed_places());
   if (admission.is_paused) return;
-  Queue queue = admitted_queue(admission);
-  find_places(&queue, admission.places_left, foresight->job, foresight->snapshot, nullptr);
+  Queue queue = find_places(admission, foresight->job, foresight->snapshot, nullptr, false);
   walk_parked(&queue, foresight);
 }
 

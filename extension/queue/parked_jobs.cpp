@@ -21,7 +21,7 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
 // False when another transaction keeps the claim of this transaction from the job.
 bool place_or_open(const OpeningWalk& walk, Queue* queue, TupleTableSlot* parked) {
   if (TransactionIdIsValid(locker_of(parked))) return false;
-  return try_place(walk.placing, parked, queue->name, queue->bucket) ||
+  return try_place(walk.placed, parked, queue->name, queue->bucket) ||
          open_job(walk.table, parked->tts_tid);
 }
 
@@ -166,30 +166,16 @@ bool walk_parked(Queue* queue, ParkedWalk* walk) {
 }
 
 OpeningWalk opening_walk(JobTable* table, PlacedJobs* placed, int starts_left) {
-  OpeningWalk walk = {};
-  walk.job = table->relation;
-  walk.snapshot = table->snapshot;
-  walk.placed = walk.placing = placed;
-  walk.meet = open_next;
-  walk.table = table;
-  walk.starts_left = starts_left;
-  return walk;
+  ParkedWalk walk = {table->relation, table->snapshot, placed, open_next, false};
+  return {walk, table, starts_left, false};
 }
 
 Foresight foreseeing_walk(Relation job, Snapshot snapshot, int64 wanted) {
-  Foresight foresight = {};
-  foresight.job = job;
-  foresight.snapshot = snapshot;
-  foresight.meet = foresee_next;
-  foresight.wanted = wanted;
-  return foresight;
+  return {{job, snapshot, nullptr, foresee_next, false}, wanted, nullptr, nullptr};
 }
 
 bool would_open(Relation job, Snapshot snapshot, Queue* queue, bool* due) {
-  QuestionWalk walk = {};
-  walk.job = job;
-  walk.snapshot = snapshot;
-  walk.meet = meet_once;
+  QuestionWalk walk = {{job, snapshot, nullptr, meet_once, false}, false};
   *due = walk_parked(queue, &walk);
   return walk.is_met;
 }

@@ -20,7 +20,7 @@ enum class Step {
 struct ParkedWalk {
   Relation job;
   Snapshot snapshot;
-  const PlacedJobs* placed;  // jobs to pass; null: none
+  PlacedJobs* placed;  // jobs to pass, of the claim that promotes; null: none
   Step (*meet)(ParkedWalk* walk, Queue* queue, TupleTableSlot* parked);
   bool is_busy;  // another transaction keeps the promotion from a job
 };
@@ -31,9 +31,8 @@ bool walk_parked(Queue* queue, ParkedWalk* walk);
 // Opens the jobs.
 struct OpeningWalk : ParkedWalk {
   JobTable* table;
-  PlacedJobs* placing;  // of the claim that promotes; null: no claim promotes
-  int starts_left;      // how many more jobs may be opened, placed or swapped
-  bool has_more;        // the queue has a job to start beyond `starts_left`
+  int starts_left;  // how many more jobs may be opened, placed or swapped
+  bool has_more;    // the queue has a job to start beyond `starts_left`
 };
 OpeningWalk opening_walk(JobTable* table, PlacedJobs* placed, int starts_left);
 

@@ -121,27 +121,26 @@ void give_place(Queue* queue, int64 id) {
   queue->taken++;
 }
 
-Queue admitted_queue(const Admission& admission) {
+Queue find_places(const Admission& admission, Relation job, Snapshot snapshot, PlacedJobs* placed,
+                  bool recalls) {
+  constexpr int kCapacity = 8;
   Queue queue = {};
   queue.name = admission.queue.name;
   queue.bucket = admission.queue.bucket;
-  queue.concurrency = admission.concurrency;
-  queue.strict = admission.strict;
-  return queue;
-}
-
-void find_places(Queue* queue, int places_left, Relation job, Snapshot snapshot,
-                 PlacedJobs* placed) {
-  constexpr int kCapacity = 8;
-  queue->open_capacity = kCapacity;
-  queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
-  if (queue->is_recalled)
-    read_recalled_jobs(queue, job, snapshot);
+  queue.concurrency = admission.levels.concurrency;
+  queue.strict = admission.levels.strict;
+  queue.open_capacity = kCapacity;
+  queue.open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
+  queue.is_recalled = recalls && recall_queue(queue.name, queue.bucket, &queue.known);
+  if (queue.is_recalled)
+    read_recalled_jobs(&queue, job, snapshot);
   else
-    read_open_jobs(queue, job, snapshot);
-  add_placed(queue, placed);
-  queue->is_level_bound = places_left < queue->concurrency - queue->taken;
-  if (queue->is_level_bound) queue->concurrency = queue->taken + places_left;
+    read_open_jobs(&queue, job, snapshot);
+  add_placed(&queue, placed);
+  int places_left = admission.levels.places_left;
+  queue.is_level_bound = places_left < queue.concurrency - queue.taken;
+  if (queue.is_level_bound) queue.concurrency = queue.taken + places_left;
+  return queue;
 }
 
 bool lacks_places(const Queue& queue) {

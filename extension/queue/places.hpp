@@ -71,13 +71,11 @@ UnshownPlaces unshown_places(PlacedJobs* placed);
 // Counts a job that uses a place of the queue from now on.
 void give_place(Queue* queue, int64 id);
 
-// A queue under the settings of its admission.
-Queue admitted_queue(const Admission& admission);
-
-// Reads the jobs with a place, and leaves the queue no more than so many places left. `placed` may
-// be null.
-void find_places(Queue* queue, int places_left, Relation job, Snapshot snapshot,
-                 PlacedJobs* placed);
+// Reads the jobs with a place of an admitted queue. The queue has no more places left than its
+// levels. `recalls`: the caller holds the queue's lock, so the memory of the queue may serve.
+// `placed` may be null.
+Queue find_places(const Admission& admission, Relation job, Snapshot snapshot, PlacedJobs* placed,
+                  bool recalls);
 
 // Whether no parked job of any order may be opened, and no level waits for such news.
 bool is_full(const Queue& queue);

@@ -28,27 +28,30 @@ constexpr int kMaxJoins = 256;
 constexpr int kMaxPauses = 5;
 
 // Opens jobs for the places left of an admitted queue. `generation` precedes the snapshot.
-Opened open_places(const Admission& admission, uint64 generation, PromotionBudget* budget,
-                   Outcome* outcome) {
-  if (admission.is_paused) return {0, 0, true};
+void open_places(const Admission& admission, uint64 generation, PromotionBudget* budget,
+                 Outcome* outcome) {
+  outcome->lacks_places = admission.is_paused;
+  if (admission.is_paused) return;
   const JobTable& table = budget->context.table;
-  Queue queue = admitted_queue(admission);
-  queue.is_recalled = recall_queue(queue.name, queue.bucket, &queue.known);
-  TimestampTz started = queue.is_recalled ? 0 : wall_now();
+  TimestampTz started = wall_now();
   int64 pages = pages_read();
-  find_places(&queue, admission.places_left, table.relation, table.snapshot, budget->placed);
+  Queue queue = find_places(admission, table.relation, table.snapshot, budget->placed, true);
   int before = queue.taken;
   int starts_left = Min(budget->places_left, admission.starts_left);
   OpeningWalk opening = opening_walk(&budget->context.table, budget->placed, starts_left);
   bool is_left = walk_parked(&queue, &opening);
   if (queue.known.count <= kRememberedPlaces &&
       (queue.is_recalled || pages_read() - pages > kManyPages))
-    remember_queue(queue.name, queue.bucket, generation, started, queue.known);
+    remember_queue(queue.name, queue.bucket, generation, queue.is_recalled ? 0 : started,
+                   queue.known);
   else
     forget_queue(queue.name, queue.bucket);
   outcome->has_more = opening.has_more;
   outcome->is_busy = opening.is_busy;
-  return {queue.taken - before, starts_left - opening.starts_left, is_left && lacks_places(queue)};
+  outcome->places = queue.taken - before;
+  outcome->starts = starts_left - opening.starts_left;
+  outcome->lacks_places = is_left && lacks_places(queue);
+  budget->places_left -= outcome->starts;
 }
 
 // Promotes one queue.
@@ -59,10 +62,8 @@ Outcome promote_queue(const Candidate& queue, PromotionBudget* budget) {
   Admission admission = admit(queue, &budget->context);
   outcome.is_busy = outcome.met_lock = admission.status == AdmissionStatus::kBusy;
   if (admission.status == AdmissionStatus::kAdmitted) {
-    Opened opened = open_places(admission, generation, budget, &outcome);
-    budget->places_left -= opened.starts;
-    outcome.starts = opened.starts;
-    outcome.blocking_group = report_opened(&admission, opened, &budget->context);
+    open_places(admission, generation, budget, &outcome);
+    report_opened(&admission, &outcome, &budget->context);
   }
   budget->busy |= outcome.is_busy;
   return outcome;
@@ -88,14 +89,14 @@ bool wants_promotion(QueueCheck* check, const Candidate& candidate) {
   const JobScan& scan = check->parked;
   Admission admission =
       foresee_admission(candidate, scan.job, scan.snapshot, &check->counts, check->freed);
-  Queue queue = admitted_queue(admission);
-  bool due = true;
-  bool wanted = false;
-  if (!admission.is_paused) {
-    find_places(&queue, admission.places_left, scan.job, scan.snapshot, nullptr);
-    wanted = would_open(scan.job, scan.snapshot, &queue, &due);
+  if (admission.is_paused) {
+    wait_where_blocked(admission);
+    return false;
   }
-  if (due && !wanted && (admission.is_paused || lacks_places(queue))) wait_where_blocked(admission);
+  Queue queue = find_places(admission, scan.job, scan.snapshot, nullptr, false);
+  bool due;
+  bool wanted = would_open(scan.job, scan.snapshot, &queue, &due);
+  if (due && !wanted && lacks_places(queue)) wait_where_blocked(admission);
   return wanted;
 }
 
@@ -120,8 +121,8 @@ void close_tables(PromotionBudget* budget) {
   if (budget->names.job) close_job_scan(&budget->names);
 }
 
-// Marks the queue if a promotion would change the queue. Without shared memory, promotes the queue
-// at once. True in either case.
+// Sets the queue mark if a promotion would change the queue. Without shared memory, promotes the
+// queue at once. True in either case.
 bool mark_if_promotable(DatabaseState* database, QueueCheck* check, const Candidate& queue) {
   if (!wants_promotion(check, queue)) return false;
   forget_queue(queue.name, queue.bucket);
@@ -137,7 +138,7 @@ bool mark_if_promotable(DatabaseState* database, QueueCheck* check, const Candid
   return true;
 }
 
-// Promotes in turn the queues that wait for a level with a freed place.
+// Promotes one after the other the queues that wait for a level with a freed place.
 void promote_freed_levels(PromotionBudget* budget, int max_buckets) {
   FreedLevelSource levels = begin_freed_levels(budget, max_buckets);
   promote_from(&levels, budget);

@@ -21,18 +21,18 @@ struct Promotion {
 Promotion promote_marked(int places_left, int max_marks, KnownLevel** known,
                          PlacedJobs* placed = nullptr);
 
-// Marks the queues of parked jobs that became due since the last call.
+// Sets the queue marks of the parked jobs that became due since the last call.
 void mark_queues_fallen_due();
 
 // Continues the check of all queues after a start, when shared memory has no queue marks. Checks
-// the next thousand queues, and at first marks all parents that jobs wait for. `more`: the next
-// claim goes on; `busy`: another claim is checking.
+// the next thousand queues, and at first sets the parent marks of all awaited parents. `more`: the
+// next claim goes on; `busy`: another claim is checking.
 Promotion continue_first_check();
 
-// Checks queues with parked jobs, and marks each queue with a free place. The check covers crashes,
-// COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0: all) until `ends`; a
-// bounded call goes on where the call before ended. Returns the number of marked queues; -1: a
-// different call is checking queues.
+// Checks queues with parked jobs, and sets the queue mark of each queue with a free place. The
+// check covers crashes, COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0:
+// all) until `ends`; a bounded call goes on where the call before ended. Returns how many queue
+// marks the call has set; -1: a different call is checking queues.
 int reconcile_queues(int max_count, TimestampTz ends = DT_NOEND);
 
 }  // namespace pulse

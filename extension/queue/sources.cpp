@@ -11,6 +11,7 @@ namespace pulse {
 namespace {
 
 constexpr BucketNames kNoNames = {-1, 0};
+constexpr WaitWalk kNoWalk = {-1, 0, 0};
 
 BucketNames names_of_bucket(int bucket) { return {bucket, CStringGetTextDatum("")}; }
 
@@ -28,7 +29,7 @@ bool next_name(PromotionBudget* budget, BucketNames* names) {
 // The queues of the bucket that the call has no places left for keep their queue mark.
 void end_names(PromotionBudget* budget, BucketNames* names) {
   if (!next_name(budget, names)) return;
-  keep_queue_mark(budget, {names->name, names->bucket}, {0, true, false, false, -1});
+  keep_queue_mark(budget, {names->name, names->bucket}, {0, 0, false, true, false, false, -1});
 }
 
 // Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
@@ -68,18 +69,18 @@ void answer_mark(QueueSource* source, const Candidate& queue, const Outcome& out
 // Takes the next queue bucket of the group. False: the walk has ended.
 bool next_waiting_bucket(FreedLevelSource* levels) {
   if (levels->met_lock) {
-    return_freed_level(levels->group);
+    return_freed_level(levels->walk.group);
     return false;
   }
-  if (levels->is_blocked && waits_for_one_level(levels->group)) return false;
+  if (levels->is_blocked && waits_for_one_level(levels->walk.group)) return false;
   int bucket;
   if (!take_wait(&levels->walk, &bucket)) {
-    end_wait_walk(levels->group);
+    end_wait_walk(levels->walk.group);
     return false;
   }
   if (levels->budget->places_left <= 0 || --levels->buckets_left < 0) {
     put_wait_back(levels->walk, bucket);
-    return_freed_level(levels->group);
+    return_freed_level(levels->walk.group);
     return false;
   }
   note_wait_taken(bucket);
@@ -89,11 +90,10 @@ bool next_waiting_bucket(FreedLevelSource* levels) {
 }
 
 bool next_group(FreedLevelSource* levels) {
-  levels->group = -1;
+  levels->walk.group = -1;
   int group;
   if (levels->buckets_left <= 0 || levels->budget->places_left <= 0 || !take_freed_level(&group))
     return false;
-  levels->group = group;
   levels->walk = begin_wait_walk(group);
   levels->met_lock = levels->is_blocked = false;
   return true;
@@ -102,7 +102,8 @@ bool next_group(FreedLevelSource* levels) {
 bool next_freed(QueueSource* source, Candidate* candidate) {
   auto* levels = static_cast<FreedLevelSource*>(source);
   while (!next_name(levels->budget, &levels->names))
-    if (!(levels->group >= 0 && next_waiting_bucket(levels)) && !next_group(levels)) return false;
+    if (!(levels->walk.group >= 0 && next_waiting_bucket(levels)) && !next_group(levels))
+      return false;
   *candidate = {levels->names.name, levels->names.bucket};
   return true;
 }
@@ -110,7 +111,7 @@ bool next_freed(QueueSource* source, Candidate* candidate) {
 void answer_freed(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
   auto* levels = static_cast<FreedLevelSource*>(source);
   levels->met_lock |= outcome.met_lock;
-  levels->is_blocked |= outcome.blocking_group == levels->group;
+  levels->is_blocked |= outcome.blocking_group == levels->walk.group;
   keep_queue_mark(levels->budget, queue, outcome);
 }
 
@@ -126,31 +127,18 @@ void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outc
 }
 
 MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
-  MarkSource marks = {};
-  marks.next = next_marked;
-  marks.answer = answer_mark;
-  marks.budget = budget;
-  marks.names = kNoNames;
-  marks.marks_left = max_marks;
-  return marks;
+  return {{next_marked, answer_mark}, budget, kNoNames, max_marks};
 }
 
 void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }
 
 FreedLevelSource begin_freed_levels(PromotionBudget* budget, int max_buckets) {
-  FreedLevelSource levels = {};
-  levels.next = next_freed;
-  levels.answer = answer_freed;
-  levels.budget = budget;
-  levels.names = kNoNames;
-  levels.buckets_left = max_buckets;
-  levels.group = -1;
-  return levels;
+  return {{next_freed, answer_freed}, budget, kNoNames, max_buckets, kNoWalk, false, false};
 }
 
 void end_freed_levels(FreedLevelSource* levels) {
   end_names(levels->budget, &levels->names);
-  if (levels->group >= 0) next_waiting_bucket(levels);
+  if (levels->walk.group >= 0) next_waiting_bucket(levels);
 }
 
 }  // namespace pulse

@@ -44,14 +44,13 @@ MarkSource begin_marks(PromotionBudget* budget, int max_marks);
 // Sets the queue mark of the bucket again, if further queues of the bucket remain.
 void end_marks(MarkSource* marks);
 
-// Names in turn the queues that wait for a level in which a place came free, until the level blocks
-// a queue again.
+// Names one after the other the queues that wait for a level in which a place came free, until the
+// level blocks a queue again.
 struct FreedLevelSource : QueueSource {
   PromotionBudget* budget;
   BucketNames names;
   int buckets_left;  // how many more queue buckets the source may name
-  int group;         // level group of the walk; -1: none
-  WaitWalk walk;
+  WaitWalk walk;     // group -1: no walk
   // Of the queues of the bucket: a lock was busy, and a level of the group blocks a queue again.
   bool met_lock;
   bool is_blocked;
