@@ -104,6 +104,11 @@ ifeq ($(wildcard $(PGXS)),)
 else
 include $(PGXS)
 
+# Through VPATH make finds what an earlier build left in the sources, and builds nothing here.
+LEFT = $(firstword $(wildcard $(addprefix $(SRC)/,$(MODULE_big).so $(OBJS))))
+$(if $(filter-out $(CURDIR),$(realpath $(SRC))),$(if $(LEFT),$(error $(SRC) was built in place \
+and has $(LEFT), which would be taken for a part of this build: type make -C $(SRC) clean)))
+
 # Generated files. PGXS tracks no headers, and a VPATH build has no folders for objects yet.
 $(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(OBJECT_FOLDERS)
 $(OBJECT_FOLDERS):
