@@ -19,7 +19,7 @@ until $stop || ask.("SELECT status FROM pulse.heartbeat($1, '{}')", me).getvalue
       SELECT pulse.complete($1, $2) FROM r", job, token, digest)
   rescue StandardError => error # PU001 too: the claim is lost, and this is only "stale"
     ask.("SELECT pulse.fail_many($1, $2, ARRAY[$3])", "{#{job}}", "{#{token}}",
-         error.inspect.scrub.delete("\0"))
+         error.inspect.b.force_encoding("UTF-8").scrub.delete("\0"))
   end
   ask.("CALL pulse.wait_for_job($1, $2 * interval '1 s')", me, half)
   db.exec("SELECT pulse.sweep()")

@@ -53,7 +53,8 @@ class Kit:
 
     def new_worker(self, last):
         return self.psql.value(f"""SELECT min(id) FROM pulse.worker
-            WHERE id > {last} AND state = 'alive' AND 'act' = ANY (tasks)""")
+            WHERE id > {last} AND state = 'alive'
+              AND (coalesce(tasks, '{}') = '{}' OR 'act' = ANY (tasks))""")
 
     def successor(self, program):
         """Waits for the registration that follows the program's own, and returns the number."""

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // worker/examples/beating_worker.mjs, with the steps of `act` in place of its fetch. Beats share
-// the thread of the work.
-// without: 1.4 2.8
+// the thread of the work, and a stop is as a drain.
+// without: 1.4 2.5 2.8
 import fs from 'node:fs'
-import { createRequire } from 'node:module'
+import Module, { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -13,7 +13,10 @@ const file = process.env.PULSE_FILE
 const project = fs.mkdtempSync(path.join(os.tmpdir(), 'pulse-kit.'))
 process.on('exit', () => fs.rmSync(project, { recursive: true }))
 const libraries = ['/usr/share/nodejs', `${process.env.PULSE_BUILD}/node/usr/share/nodejs`]
-fs.symlinkSync(libraries.find((folder) => fs.existsSync(`${folder}/pg`)), `${project}/node_modules`)
+  .find((folder) => fs.existsSync(`${folder}/pg`))
+fs.symlinkSync(libraries, `${project}/node_modules`)
+process.env.NODE_PATH = libraries
+Module._initPaths()
 const pg = createRequire(`${project}/`)('pg')
 pg.types.setTypeParser(114, (text) => text) // JSON stays text, so that no digit is lost
 
