@@ -16,8 +16,8 @@ class End(Exception):
     """An end that is no success: `kind` is fail, fail_for_good, garble, snooze or rest."""
 
     def __init__(self, kind, value):
-        super().__init__(f"{kind}: {value!r}"[:200])
         self.kind, self.value = kind, value
+        super().__init__(self.error())
 
     def error(self):
         """The text of the failure, which a careless program would report as it is."""

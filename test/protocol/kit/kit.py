@@ -54,7 +54,7 @@ class Kit:
     def new_worker(self, last):
         return self.psql.value(f"""SELECT min(id) FROM pulse.worker
             WHERE id > {last} AND state = 'alive'
-              AND (coalesce(tasks, '{}') = '{}' OR 'act' = ANY (tasks))""")
+              AND (tasks IS NULL OR cardinality(tasks) = 0 OR 'act' = ANY (tasks))""")
 
     def successor(self, program):
         """Waits for the registration that follows the program's own, and returns the number."""

@@ -32,7 +32,8 @@ def gives_back_unknown_claims(k):
         k.wait_idle(worker)
         worker.signal(STOP)
         job = k.add(*do(write="ran"))
-        claimed = k.psql.value(f"SELECT id FROM pulse.claim({worker.id})")
+        claimed = k.psql.value(
+            f"SELECT id FROM pulse.claim({worker.id}, tasks => ARRAY['act'])")
         worker.signal(CONTINUE)
         k.wait_completed(job)
         if claimed:

@@ -173,6 +173,7 @@ def outlasts_refused_claims(k):
     def set_claims(state):
         k.psql.value(f"ALTER SYSTEM SET pulse.claims = {state}")
         k.psql.value("SELECT pg_reload_conf()")
+        k.wait(lambda: k.psql.value("SHOW pulse.claims") == state, f"claims are {state}")
     set_claims("off")
     try:
         job = k.add(*do(write="ran"))
