@@ -112,8 +112,8 @@ void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCoun
 // locks of the queue and of its levels.
 void count_opened(Levels* levels, int opened);
 
-// Lets a queue wait for the level that blocks the queue. Marks the queue where a place came free
-// since the count.
+// Lets a queue wait for the level that blocks the queue. Sets the queue mark where a place came
+// free since the count.
 void wait_for_level(const Levels& levels, int bucket);
 
 // True when tokens leave the level fewer places than the total.
@@ -128,8 +128,8 @@ void set_dry_timer(const Level& level);
 // Frees the queues that wait for a level with a token by now.
 void free_dry_levels(DatabaseState* database, TimestampTz now);
 
-// A walk over the queue buckets whose queues wait for the levels of a group: each queue bucket
-// once, in turn.
+// A walk over the queue buckets whose queues wait for the levels of a group, each queue bucket
+// once.
 struct WaitWalk {
   int group;
   int position;

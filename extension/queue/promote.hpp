@@ -31,8 +31,8 @@ Promotion continue_first_check();
 
 // Checks queues with parked jobs, and sets the queue mark of each queue with a free place. The
 // check covers crashes, COMMIT PREPARED and missing shared memory. Checks `max_count` queues (0:
-// all) until `ends`; a bounded call goes on where the call before ended. Returns how many queue
-// marks the call has set; -1: a different call is checking queues.
+// all) until `ends`; a bounded call goes on where the call before ended. Returns how
+// many queue marks the call has set; -1: a different call is checking queues.
 int reconcile_queues(int max_count, TimestampTz ends = DT_NOEND);
 
 }  // namespace pulse

@@ -37,7 +37,7 @@ ParkedGroup* group_of_bucket(int bucket) {
 }
 
 bool is_too_old(const RememberedQueue& queue, TimestampTz now) {
-  // A time far ahead comes from a clock that was turned back since.
+  // A time far ahead comes from a clock that was set back since.
   return queue.expires <= now || queue.expires - now > kMaxExpiryUs;
 }
 
