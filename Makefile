@@ -31,7 +31,7 @@ SQL_STRUCTURE  = structure/preamble structure/library structure/types structure/
 SQL_STRUCTURE += $(SQL_NEW_TABLES)
 SQL_NEW_TABLES = structure/flow_tables structure/operation_tables structure/counter_tables
 SQL_NEW_TABLES += structure/depth_tables structure/key_tables structure/id_tables
-SQL_NEW_TABLES += structure/idempotency_tables
+SQL_NEW_TABLES += structure/idempotency_tables structure/once_tables
 # Foundations
 SQL_FUNCTIONS  = structure/table_comments structure/settings structure/clock structure/shard
 SQL_FUNCTIONS += structure/ids structure/installation
@@ -39,7 +39,7 @@ SQL_FUNCTIONS += structure/ids structure/installation
 SQL_FUNCTIONS += job/task queue/promote flow/wait_for_parents flow/resolve_waits queue/level
 SQL_FUNCTIONS += queue/rate queue/strict queue/fair queue/pause queue/set_queue
 # Producers
-SQL_FUNCTIONS += job/producer job/key job/add job/add_once job/cancel
+SQL_FUNCTIONS += job/producer job/key job/add job/add_request job/add_once job/cancel
 # Callers
 SQL_FUNCTIONS += job/results
 # Jobs after jobs

@@ -56,6 +56,8 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::dependency_parent_idx, "dependency_parent_idx", false},
     {&Catalog::superseded_job, "superseded_job", false},
     {&Catalog::superseded_job_key, "superseded_job_pkey", false},
+    {&Catalog::remembered_key, "remembered_key", false},
+    {&Catalog::remembered_key_key, "remembered_key_pkey", false},
 };
 
 Catalog known;

@@ -55,12 +55,14 @@ struct Catalog {
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
-  Oid id_place_seq;  // since 0.2.0, as are the next five
+  Oid id_place_seq;  // since 0.2.0, as are the next seven
   Oid installation;
   Oid dependency;
   Oid dependency_parent_idx;
   Oid superseded_job;
   Oid superseded_job_key;
+  Oid remembered_key;
+  Oid remembered_key_key;
   Oid count_written_job;  // the function of the triggers of pulse.job
   Oid state_ready;
   Oid state_parked;

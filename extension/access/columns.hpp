@@ -57,6 +57,9 @@ enum JobColumn : AttrNumber {
 // pulse.superseded_job
 enum SupersededColumn : AttrNumber { kSupersededKey = 1, kSupersededJobId };
 
+// pulse.remembered_key
+enum RememberedColumn : AttrNumber { kRememberedIdentifier = 1, kRememberedUniqueKey };
+
 // pulse.claim_batch
 enum BatchColumn : AttrNumber {
   kBatchWorkerId = 1,

@@ -1,6 +1,7 @@
 #include "access/saved_plan.hpp"
 
 #include "access/local_settings.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -24,9 +25,14 @@ NullableDatum value_of_query(SavedPlan* query, const NullableDatum* arguments) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   prepare(query);
   without_jit([&] {
-    if (SPI_execute_plan(query->plan, values, nulls, false, 0) != SPI_OK_SELECT)
+    int done = SPI_execute_plan(query->plan, values, nulls, false, 0);
+    if (done != SPI_OK_SELECT && done != SPI_OK_INSERT_RETURNING)
       elog(ERROR, "could not run: %s", query->text);
   });
+  if (SPI_processed == 0) {
+    SPI_finish();
+    return kNull;
+  }
   TupleDesc shape = SPI_tuptable->tupdesc;
   NullableDatum found;
   found.value = SPI_getbinval(SPI_tuptable->vals[0], shape, 1, &found.isnull);

@@ -14,8 +14,8 @@ struct SavedPlan {
   SPIPlanPtr plan;
 };
 
-// Runs the query, a SELECT of one value, under a new snapshot. The value is in the present memory
-// context.
+// Runs the query under a new snapshot: a SELECT of one value, or an INSERT that returns one value.
+// The value is in the present memory context; NULL without a row.
 NullableDatum value_of_query(SavedPlan* query, const NullableDatum* arguments);
 
 }  // namespace pulse

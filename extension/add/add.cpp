@@ -184,13 +184,15 @@ void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* res
 
 // --- one ----------------------------------------------------------------------------------------
 
+// Returns the mode under one name: dedupe is unsafe_dedupe.
 const char* mode_named(text* name) {
   const char* mode = text_to_cstring(name);
+  if (strcmp(mode, "dedupe") == 0) return "unsafe_dedupe";
   if (strcmp(mode, "replace") != 0 && strcmp(mode, "preserve_run_at") != 0 &&
       strcmp(mode, "unsafe_dedupe") != 0)
     ereport(ERROR,
             (errcode(kOutOfRange), errmsg("job_key_mode %s is not known", quote_literal_cstr(mode)),
-             errhint("Use replace, preserve_run_at or unsafe_dedupe.")));
+             errhint("Use replace, preserve_run_at or dedupe.")));
   return mode;
 }
 
@@ -312,8 +314,7 @@ PULSE_FUNCTION(pulse_insert_job_as) {
 
 // pulse_internal.checked_key_mode(job_key_mode)
 PULSE_FUNCTION(pulse_checked_key_mode) {
-  (void)pulse::mode_named(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+  PG_RETURN_DATUM(CStringGetTextDatum(pulse::mode_named(PG_GETARG_TEXT_PP(0))));
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,

@@ -122,8 +122,8 @@ void define_retention_settings() {
   define_duration("pulse.keep_attempts", "Time attempts are kept; -1 keeps them for ever.",
                   &settings.keep_attempts_s, 30 * 24 * 3600, -1, GUC_UNIT_S);
   define_duration("pulse.keep_idempotency_keys",
-                  "Time a key of add_job_once is kept, so that a repeated request adds no job; -1 "
-                  "keeps them for ever.",
+                  "Time a key of add_job_for_request is kept, so that a repeated request adds no "
+                  "job; -1 keeps them for ever.",
                   &settings.keep_idempotency_keys_s, 24 * 3600, -1, GUC_UNIT_S);
 }
 

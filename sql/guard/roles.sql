@@ -6,8 +6,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN ARRAY['now', 'version'] || CASE kind
     WHEN 'producer' THEN ARRAY[
-      'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_job_once', 'add_jobs',
-      'remove_job']
+      'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_job_for_request',
+      'add_job_once', 'add_jobs', 'forget_once', 'remove_job']
     WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
     WHEN 'worker' THEN ARRAY[
       'attach_worker', 'call_handler', 'check_host', 'claim', 'claim_job', 'complete',
@@ -17,10 +17,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
-      'note_operation', 'pause_queue', 'permanently_fail_jobs', 'preview_operation', 'requeue_job',
-      'reschedule_jobs', 'resume_queue', 'retry_job', 'run_operation', 'run_tick', 'set_queue',
-      'set_shard', 'set_task', 'start_operation', 'stop_operation', 'stop_worker', 'stop_workers',
-      'sweep', 'tick', 'undo_operation', 'unset_queue', 'unset_task', 'verify']
+      'forget_once', 'note_operation', 'pause_queue', 'permanently_fail_jobs', 'preview_operation',
+      'requeue_job', 'reschedule_jobs', 'resume_queue', 'retry_job', 'run_operation', 'run_tick',
+      'set_queue', 'set_shard', 'set_task', 'start_operation', 'stop_operation', 'stop_worker',
+      'stop_workers', 'sweep', 'tick', 'undo_operation', 'unset_queue', 'unset_task', 'verify']
     WHEN 'scheduler' THEN ARRAY[
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']
@@ -56,7 +56,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'counter', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat',
            'id_gap', 'idempotency_key', 'installation', 'job', 'operation', 'operation_job',
-           'queue', 'queue_pause', 'queue_rate', 'schedule', 'superseded_job', 'task', 'worker',
+           'queue', 'queue_pause', 'queue_rate', 'remembered_key', 'schedule', 'superseded_job',
+           'task', 'worker',
            'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')
            THEN ARRAY['graphile_worker.migrations'] END

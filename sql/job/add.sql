@@ -254,10 +254,10 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
   'Adds a job in the caller''s transaction, and returns the row. NULL takes the default: for '
   'run_at the time of the transaction, for max_attempts the number of the task, for priority 0. '
   'With a job_key, a waiting job of the same key is replaced (replace), is replaced but keeps its '
-  'run_at (preserve_run_at), or stays unchanged (unsafe_dedupe). A role that may not read '
-  'pulse.job sees neither payload nor token nor worker of an older job. Raises PU004 for a name '
-  'or value out of range, 42501 for a job_key under which a job of another producer lives, and '
-  '40001 for a job_key that another session took after a REPEATABLE READ or SERIALIZABLE '
+  'run_at (preserve_run_at), or stays unchanged (dedupe, or unsafe_dedupe). A role that may not '
+  'read pulse.job sees neither payload nor token nor worker of an older job. Raises PU004 for a '
+  'name or value out of range, 42501 for a job_key under which a job of another producer lives, '
+  'and 40001 for a job_key that another session took after a REPEATABLE READ or SERIALIZABLE '
   'transaction had begun: repeat the transaction.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(

@@ -1,125 +1,154 @@
--- Adds that may be repeated. A key belongs to the role that calls and to the client that the role
--- names: neither another role nor another client of the role can read, take or block the key.
+-- Jobs that are added once in a period. The unique index of pulse.remembered_key decides which of
+-- two adds comes first: the second add waits for the transaction of the first. Ends of jobs write
+-- nothing there. extension/add/once.cpp handles the first add under a key.
 
-COMMENT ON TABLE pulse.idempotency_key IS
-  'Keys of add_job_once, and the jobs added under the keys; pruned by age.';
-COMMENT ON COLUMN pulse.idempotency_key.role IS 'Role that has called';
-COMMENT ON COLUMN pulse.idempotency_key.client IS
-  'Client that the role has named; over HTTP the name of the token';
-COMMENT ON COLUMN pulse.idempotency_key.key IS 'Key of the request';
-COMMENT ON COLUMN pulse.idempotency_key.request_hash IS
-  'Hash of the request: one with the same key and another hash is refused';
-COMMENT ON COLUMN pulse.idempotency_key.job_id IS 'Job added under the key';
-COMMENT ON COLUMN pulse.idempotency_key.state IS 'State of the job when the key was taken';
-COMMENT ON COLUMN pulse.idempotency_key.run_at IS 'run_at of the job when the key was taken';
-COMMENT ON COLUMN pulse.idempotency_key.created_at IS 'When the key was taken';
+COMMENT ON TABLE pulse.remembered_key IS
+  'Keys of add_job_once, each with the job that the key stands for; pruned when the period is '
+  'over. Dumped.';
+COMMENT ON COLUMN pulse.remembered_key.identifier IS 'Task of the job';
+COMMENT ON COLUMN pulse.remembered_key.unique_key IS 'Key that the producer has given';
+COMMENT ON COLUMN pulse.remembered_key.job_id IS 'The job that was added';
+COMMENT ON COLUMN pulse.remembered_key.unique_until IS
+  'End of the period: unique_for after created_at of the job';
+COMMENT ON COLUMN pulse.remembered_key.added_by IS 'The producer of the job';
 
--- The first of two transactions with one key holds the entry of the unique index until the
--- transaction ends.
-CREATE OR REPLACE FUNCTION pulse_internal.insert_idempotency_key(
-    role text, client text, key text, request_hash text, oldest timestamptz)
-  RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-  SET lock_timeout = '1s' AS $$
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_remembered(
+    remembered pulse.remembered_key, asking text)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  DELETE FROM pulse.idempotency_key AS k
-   WHERE k.role = insert_idempotency_key.role AND k.client = insert_idempotency_key.client
-     AND k.key = insert_idempotency_key.key AND k.created_at < oldest;
-  INSERT INTO pulse.idempotency_key AS k (role, client, key, request_hash, created_at)
-  VALUES (insert_idempotency_key.role, insert_idempotency_key.client, insert_idempotency_key.key,
-          insert_idempotency_key.request_hash, pulse.now())
-  ON CONFLICT DO NOTHING;
-  RETURN FOUND;
-EXCEPTION WHEN lock_not_available THEN
-  RETURN NULL;
+  IF NOT pulse_internal.may_name(remembered.added_by, asking) THEN
+    RAISE EXCEPTION 'unique_key % of task % is in use by another producer',
+      quote_literal(remembered.unique_key), remembered.identifier USING
+      ERRCODE = 'insufficient_privilege',
+      HINT = 'Use another key, or make both roles members of one role that has '
+             'pulse.grant_producer().';
+  END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.insert_idempotency_key(text, text, text, text, timestamptz) IS
-  'Takes the key and returns true where the key is free or older than oldest; returns false where '
-  'the key is taken; NULL where another transaction that takes the key has not ended within a '
-  'second.';
+COMMENT ON FUNCTION pulse_internal.refuse_remembered(pulse.remembered_key, text) IS
+  'Raises 42501 for a key under which the producer asking may not name the job.';
 
--- This function alone decides the outcome of a request with a key.
-CREATE OR REPLACE FUNCTION pulse_internal.take_idempotency_key(
-    role text, client text, key text, request_hash text,
-    OUT outcome text, OUT id bigint, OUT state text, OUT run_at timestamptz)
+-- One statement, so that the call sees a job that ends meanwhile either live or ended.
+CREATE OR REPLACE FUNCTION pulse_internal.state_of_remembered(job_id bigint) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN coalesce(
+    (SELECT CASE j.state WHEN 'running' THEN 'running' ELSE 'waiting' END
+       FROM pulse.job AS j WHERE j.id = job_id),
+    (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id),
+    'completed');
+END $$;
+COMMENT ON FUNCTION pulse_internal.state_of_remembered(bigint) IS
+  'Returns waiting or running for a live job, the end of a job on record, and completed for a job '
+  'in neither place.';
+
+-- An add that finds a key takes no id. A key whose period is over, or whose job is in none of the
+-- states, changes hands by a comparison with the job that was read: so of two such adds one wins.
+CREATE OR REPLACE FUNCTION pulse_internal.take_once(
+    identifier text, unique_key text, unique_until timestamptz, states text[], asking text,
+    OUT id bigint, OUT is_new boolean, OUT state text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  is_free boolean;
-  kept pulse.idempotency_key;
-  oldest timestamptz :=
-    pulse_internal.retention(pulse_internal.setting_us('keep_idempotency_keys'));
+  remembered pulse.remembered_key;
 BEGIN
+  is_new := true;
+  state := 'waiting';
   LOOP
-    is_free := pulse_internal.insert_idempotency_key(role, client, key, request_hash, oldest);
-    IF is_free THEN
-      outcome := 'new';
-      RETURN;
-    ELSIF is_free IS NULL THEN
-      outcome := 'in_progress';
-      RETURN;
+    SELECT * INTO remembered FROM pulse.remembered_key AS k
+     WHERE (k.identifier, k.unique_key) = (take_once.identifier, take_once.unique_key);
+    IF NOT FOUND THEN
+      INSERT INTO pulse.remembered_key AS r
+        (identifier, unique_key, job_id, unique_until, added_by)
+      VALUES (take_once.identifier, take_once.unique_key,
+              pulse_internal.next_id('pulse.job_id_seq'), take_once.unique_until, asking)
+      ON CONFLICT DO NOTHING
+      RETURNING r.job_id INTO take_once.id;
+      EXIT WHEN FOUND;
+      CONTINUE;
     END IF;
-    SELECT * INTO kept FROM pulse.idempotency_key AS k
-     WHERE k.role = take_idempotency_key.role AND k.client = take_idempotency_key.client
-       AND k.key = take_idempotency_key.key;
-    -- Without a row another session has pruned the key since.
+    IF remembered.unique_until > pulse.now() THEN
+      PERFORM pulse_internal.refuse_remembered(remembered, asking);
+      state := pulse_internal.state_of_remembered(remembered.job_id);
+      IF coalesce(state = ANY (states), true) THEN
+        id := remembered.job_id;
+        is_new := false;
+        EXIT;
+      END IF;
+      state := 'waiting';
+    END IF;
+    UPDATE pulse.remembered_key AS r
+       SET job_id = pulse_internal.next_id('pulse.job_id_seq'),
+           unique_until = take_once.unique_until, added_by = asking
+     WHERE (r.identifier, r.unique_key) = (take_once.identifier, take_once.unique_key)
+       AND r.job_id = remembered.job_id
+    RETURNING r.job_id INTO take_once.id;
     EXIT WHEN FOUND;
   END LOOP;
-  IF kept.request_hash <> take_idempotency_key.request_hash THEN
-    outcome := 'other_request';
-    RETURN;
-  END IF;
-  outcome := 'replayed';
-  id := kept.job_id;
-  state := kept.state;
-  run_at := kept.run_at;
 END $$;
-COMMENT ON FUNCTION pulse_internal.take_idempotency_key(text, text, text, text) IS
-  'Takes a key for a request, and returns new. For a key taken earlier and not older than '
-  'pulse.keep_idempotency_keys, returns replayed with the job of the first request, or '
-  'other_request; in_progress where another transaction is about to take the key.';
+COMMENT ON FUNCTION pulse_internal.take_once(text, text, timestamptz, text[], text) IS
+  'Takes a key for a new job, and returns the id that the job is to have; or returns the job that '
+  'the key stands for. Raises 42501 where the key stands for a job that the producer asking may '
+  'not name.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.keep_answer(
-    role text, client text, key text, id bigint, state text, run_at timestamptz)
-  RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  UPDATE pulse.idempotency_key AS k
-     SET job_id = keep_answer.id, state = keep_answer.state, run_at = keep_answer.run_at
-   WHERE k.role = keep_answer.role AND k.client = keep_answer.client AND k.key = keep_answer.key;
-END $$;
-COMMENT ON FUNCTION pulse_internal.keep_answer(text, text, text, bigint, text, timestamptz) IS
-  'Notes the job added under a key that this transaction has taken.';
-
--- SECURITY INVOKER: a key belongs to the calling role, and add_job runs with the rights of the
--- role. Only the table of keys is read and written with the rights of the extension's owner.
 CREATE OR REPLACE FUNCTION pulse.add_job_once(
-    client text,
-    idempotency_key text,
-    request_hash text,
+    unique_for interval,
+    unique_key text,
     identifier text,
     payload json = NULL,
     queue_name text = NULL,
     run_at timestamptz = NULL,
     max_attempts int = NULL,
-    job_key text = NULL,
     priority int = NULL,
     flags text[] = NULL,
-    job_key_mode text = 'replace',
-    OUT outcome text,
-    OUT job_id bigint,
-    OUT job_state text,
-    OUT job_run_at timestamptz)
-  LANGUAGE c VOLATILE PARALLEL UNSAFE
+    states text[] = NULL,
+    OUT id bigint,
+    OUT is_new boolean,
+    OUT state text)
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_add_job_once';
 COMMENT ON FUNCTION pulse.add_job_once(
-    text, text, text, text, json, text, timestamptz, int, text, int, text[], text) IS
-  'Adds a job as add_job does, once for each idempotency_key of this client of the calling role '
-  '(names and key of at most 255 characters), and notes the key in the same transaction for as '
-  'long as pulse.keep_idempotency_keys says. outcome: added; replayed, with the values that the '
-  'first call returned, also when the job has ended; other_request, where the key was given with '
-  'another request_hash; in_progress, where another transaction adds under the key and has not '
-  'ended within a second. Raises the errors of add_job, and PU004 for a name, key or hash that is '
-  'NULL, empty or too long.';
+    interval, text, text, json, text, timestamptz, int, int, text[], text[]) IS
+  'Adds a job as add_job does, unless a job of this task and unique_key was added less than '
+  'unique_for (1 ms to 10 years; a day is 24 hours) before: then returns that job, with is_new '
+  'false. The period lasts from created_at of the first job, whatever becomes of that job; its '
+  'own unique_for counts. states narrows that: a first job in none of these states (waiting, '
+  'running, completed, failed, cancelled, quarantined, expired) is forgotten, and the new job is '
+  'remembered. state: of the job; a job without a record counts as completed. While another '
+  'transaction adds under the key, the call waits for the end of that transaction. Raises PU004 '
+  'for a name or value out of range, 42501 where another producer has the key, and 40001 where '
+  'another session took the key after a REPEATABLE READ or SERIALIZABLE transaction had begun: '
+  'repeat the transaction.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.forget_once_as_owner(identifier text, unique_key text)
+  RETURNS boolean
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  remembered pulse.remembered_key;
+BEGIN
+  LOCK TABLE pulse.remembered_key IN ROW EXCLUSIVE MODE;
+  SELECT * INTO remembered FROM pulse.remembered_key AS k
+   WHERE (k.identifier, k.unique_key)
+         = (forget_once_as_owner.identifier, forget_once_as_owner.unique_key)
+     AND k.unique_until > pulse.now();
+  IF remembered.job_id IS NULL THEN
+    RETURN false;
+  END IF;
+  PERFORM pulse_internal.refuse_remembered(remembered, pulse_internal.asking_role());
+  DELETE FROM pulse.remembered_key AS k
+   WHERE (k.identifier, k.unique_key, k.job_id)
+         = (remembered.identifier, remembered.unique_key, remembered.job_id);
+  RETURN FOUND;
+END $$;
+COMMENT ON FUNCTION pulse_internal.forget_once_as_owner(text, text) IS
+  'The body of pulse.forget_once().';
+
+CREATE OR REPLACE FUNCTION pulse.forget_once(identifier text, unique_key text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
+COMMENT ON FUNCTION pulse.forget_once(text, text) IS
+  'Ends the period of a key of add_job_once, so that the next add under the key is new; leaves '
+  'the job as it is. Returns whether the key had a period that was not over. Raises 42501 where '
+  'another producer has the key.';

@@ -222,7 +222,29 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_idempotency_keys(
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse_internal.prune_idempotency_keys(timestamptz, int) IS
-  'Deletes at most max_count keys of add_job_once that were taken before this time; returns how '
+  'Deletes at most max_count keys of add_job_for_request that were taken before this time; returns '
+  'how many.';
+
+-- An add under a key waits for a transaction that deletes the key, so the rows go in steps of their
+-- own: see prune().
+CREATE OR REPLACE FUNCTION pulse_internal.prune_remembered_keys(
+    before timestamptz, max_count int)
+  RETURNS int
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+  WITH gone AS (
+    DELETE FROM pulse.remembered_key AS k
+     WHERE k.ctid = ANY (ARRAY(
+             SELECT o.ctid FROM pulse.remembered_key AS o
+              WHERE o.unique_until <= before
+              ORDER BY o.unique_until LIMIT max_count
+                FOR UPDATE SKIP LOCKED))
+    RETURNING 1
+  )
+  SELECT count(*)::int FROM gone;
+$$;
+COMMENT ON FUNCTION pulse_internal.prune_remembered_keys(timestamptz, int) IS
+  'Deletes at most max_count keys of add_job_once whose period was over by this time; returns how '
   'many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.prune_all(max_count int) RETURNS int
@@ -264,15 +286,25 @@ COMMENT ON FUNCTION pulse_internal.prune_all(int) IS
   'Deletes at most max_count rows past their retention and returns how many.';
 
 -- An error would keep tick() from its sweep, and the background worker from the next prunings.
-CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int, of_adds boolean = NULL)
+  RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  pruned int := 0;
 BEGIN
   IF pulse_internal.try_lock_tables(
        '{finished_job,attempt,worker,flow,flow_job,operation,operation_job,schedule,queue_rate,
-         dependency,idempotency_key}', '{heartbeat,job,claim_batch,task,clock}') IS NOT NULL THEN
+         dependency,idempotency_key,remembered_key}',
+       '{heartbeat,job,claim_batch,task,clock}') IS NOT NULL THEN
     RETURN 0;
   END IF;
-  RETURN pulse_internal.prune_all(max_count);
+  IF of_adds IS NOT TRUE THEN
+    pruned := pulse_internal.prune_all(max_count);
+  END IF;
+  IF of_adds IS NOT FALSE AND pruned < max_count THEN
+    pruned := pruned + pulse_internal.prune_remembered_keys(pulse.now(), max_count - pruned);
+  END IF;
+  RETURN pruned;
 EXCEPTION WHEN OTHERS OR assert_failure THEN
   IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
     RAISE;
@@ -281,7 +313,8 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
     HINT = 'Check the triggers and constraints that are not of pg_pulse.';
   RETURN 0;
 END $$;
-COMMENT ON FUNCTION pulse_internal.prune(int) IS
+COMMENT ON FUNCTION pulse_internal.prune(int, boolean) IS
   'Deletes at most max_count rows past their retention and returns how many; max_count means that '
-  'more may remain. An error becomes a warning. The function deletes nothing where a table is '
+  'more may remain. of_adds: whether keys of add_job_once alone, for which adds wait, or all other '
+  'rows; NULL: both. An error becomes a warning. The function deletes nothing where a table is '
   'locked.';

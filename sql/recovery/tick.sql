@@ -62,7 +62,7 @@ DECLARE
 BEGIN
   pruned := 0;
   LOOP
-    step := pulse_internal.prune(max_count);
+    step := pulse_internal.prune(max_count, false);
     pruned := pruned + step;
     more := step >= max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
@@ -93,9 +93,11 @@ CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  max_keys CONSTANT int := 1000;
   is_blocked boolean;
   swept record;
   pruned record;
+  keys int;
 BEGIN
   PERFORM pulse_internal.check_tick();
   SELECT NULL::json AS result, false AS more INTO swept;
@@ -110,8 +112,10 @@ BEGIN
   ELSE
     swept := pulse_internal.sweep_for(interval '2 s');
   END IF;
-  RETURN json_build_object('swept', swept.result, 'pruned', pruned.pruned,
-                           'more', swept.more OR pruned.more);
+  -- Last, because adds under these keys wait for the commit.
+  keys := pulse_internal.prune(max_keys, true);
+  RETURN json_build_object('swept', swept.result, 'pruned', pruned.pruned + keys,
+                           'more', swept.more OR pruned.more OR keys = max_keys);
 END $$;
 COMMENT ON FUNCTION pulse.tick() IS
   'Does all periodic work, for about three seconds at most: a sweep unless a sweep has just run, '

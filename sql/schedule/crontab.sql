@@ -41,7 +41,8 @@ BEGIN
   fill := item ->> 'fill';
   PERFORM pulse_internal.check_duration('fill', fill, interval '0');
   SELECT i.name, i.identifier, i.cron, i.payload, i.queue_name, i.max_attempts, i.priority,
-         i.job_key, coalesce(i.job_key_mode, 'replace'),
+         i.job_key, CASE i.job_key_mode WHEN 'dedupe' THEN 'unsafe_dedupe'
+           ELSE coalesce(i.job_key_mode, 'replace') END,
          CASE WHEN fill IS NULL THEN 'skip' ELSE 'all' END, coalesce(fill, interval '0'),
          'allow', 'UTC', 0, 0, pulse.now(), pulse.now(), set_name
     INTO given.name, given.identifier, given.cron, given.payload, given.queue_name,

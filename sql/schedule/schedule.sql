@@ -185,7 +185,8 @@ DECLARE
   given pulse.schedule;
 BEGIN
   SELECT name, identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority,
-         flags, job_key, job_key_mode, missed, coalesce(missed_for, interval '1 day'), overlap,
+         flags, job_key, CASE job_key_mode WHEN 'dedupe' THEN 'unsafe_dedupe' ELSE job_key_mode END,
+         missed, coalesce(missed_for, interval '1 day'), overlap,
          paused, 0, 0, pulse.now(), pulse.now()
     INTO given.name, given.identifier, given.cron, given.every,
          given.time_zone, given.payload, given.queue_name, given.max_attempts, given.priority,

@@ -1,5 +1,5 @@
--- The jobs that add_job_once has added under the keys of clients, so that a repeated request adds
--- no further job.
+-- The jobs that add_job_for_request has added under the keys of clients, so that a repeated
+-- request adds no further job.
 CREATE TABLE pulse.idempotency_key (
   role         text COLLATE "C",
   client       text COLLATE "C",

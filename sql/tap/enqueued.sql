@@ -203,3 +203,44 @@ END $$;
 COMMENT ON FUNCTION pulse_tap.queue_depth_is(text, bigint, text) IS
   'Passes if so many jobs of exactly this queue wait, due or later; NULL: jobs without a queue. '
   'Fails with the jobs that wait. Raises PU006 outside a transaction block.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.fault_of_once(identifier text, unique_key text) RETURNS text
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  lines text[] := ARRAY(SELECT format('%L, job %s, until %s', k.unique_key, k.job_id,
+                                      k.unique_until)
+                          FROM pulse.remembered_key AS k
+                         WHERE k.identifier = fault_of_once.identifier
+                         ORDER BY k.job_id DESC LIMIT 20);
+BEGIN
+  IF EXISTS (SELECT FROM pulse.remembered_key AS k
+              WHERE (k.identifier, k.unique_key)
+                    = (fault_of_once.identifier, fault_of_once.unique_key)
+                AND k.unique_until > pulse.now()) THEN
+    RETURN NULL;
+  END IF;
+  RETURN CASE WHEN cardinality(lines) > 0
+           THEN pulse_tap.listed('no period of this key lasts, but of the task are remembered:',
+                                 lines)
+           ELSE 'no key of this task is remembered' END;
+END $$;
+COMMENT ON FUNCTION pulse_tap.fault_of_once(text, text) IS
+  'For the kit itself: returns the remembered keys of a task; NULL: the period of this key '
+  'lasts.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.job_added_once(
+    identifier text, unique_key text, description text = NULL)
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN pulse_tap.report(
+    pulse_tap.fault_of_once(identifier, unique_key),
+    coalesce(description, format('a job of task %s was added once as %L', identifier,
+                                 unique_key)));
+END $$;
+COMMENT ON FUNCTION pulse_tap.job_added_once(text, text, text) IS
+  'Passes if add_job_once has added a job of this task under this key, and the period is not '
+  'over; the job may have ended. Fails with the remembered keys of the task. Raises PU006 outside '
+  'a transaction block.';

@@ -79,7 +79,7 @@ subtest 'what was refused may be mended and sent again' => sub {
 subtest 'a request that is being added is not added beside' => sub {
     my $session = $node->background_psql('postgres');
     $session->query_safe(q{BEGIN; SET LOCAL ROLE shop;
-        SELECT pulse.add_job_once('ada', 'slow', 'hash', 'slow')});
+        SELECT pulse.add_job_for_request('ada', 'slow', 'hash', 'slow')});
     my $answer = add('ada', 'slow', { identifier => 'slow' });
     is($answer->{status}, 409, 'the second is told to come again');
     like($answer->{json}{detail}, qr/in progress/, 'and why');
@@ -96,6 +96,29 @@ subtest 'a job_key goes along' => sub {
     is(add('ada', 'k1', { identifier => 'keyed', job_key => 'order', payload => 1 })->{status},
         200, 'a repeated one does not');
     is(value($node, "SELECT payload FROM pulse.job WHERE job_key = 'order'"), 2, 'once');
+};
+
+subtest 'a job is added once in a period' => sub {
+    my $post = sub {
+        my (%body) = @_;
+        return $api->curl(POST => '/v1/jobs', as => 'ada',
+            body => { identifier => 'period', unique_for => '1 h', unique_key => 'k', %body });
+    };
+    my $first = $post->(payload => [1]);
+    is($first->{status}, 201, 'the first adds one');
+    is($first->{json}{state}, 'waiting', 'which waits');
+    my $second = $post->();
+    is($second->{status}, 200, 'the second gets it');
+    is($second->{json}{id}, $first->{json}{id}, 'by its id');
+    is($second->{headers}{'idempotent-replayed'}, undef, 'as no replay');
+    is(added('period'), 1, 'so there is one');
+    is($post->(unique_states => ['failed'])->{status}, 201, 'states narrow that');
+    is($post->(unique_states => ['lost'])->{status}, 422, 'an unknown state is refused');
+    is($post->(unique_for => '0')->{status}, 422, 'so is an empty period');
+    is($post->(unique_key => undef)->{status}, 422, 'and a missing key');
+    is($post->(job_key => 'j')->{status}, 422, 'and a job_key beside it');
+    my $both = add('ada', 'r', { identifier => 'period', unique_for => '1 h', unique_key => 'k' });
+    is($both->{status}, 422, 'and an Idempotency-Key');
 };
 
 expect_healthy($node);

@@ -150,6 +150,20 @@ subtest 'adding a job' => sub {
         '([1],-3,once,"{a,b}",t)', 'it has what the options say');
     $said = pulse_as($node, 'a_producer', '--json', 'add', 'mail', '--after', $job->{id});
     is(json_of($said->{out})->{state}, 'parked', 'a job after another waits');
+    my @once = ('add', 'once', '{"n": 1}', '--once', 'key', '--for', '1h', '--priority', '3');
+    like(pulse_as($node, 'a_producer', @once)->{out}, qr/^job \d+ added: waiting/,
+        'one in a period');
+    like(pulse_as($node, 'a_producer', @once)->{out}, qr/^job \d+ was there: waiting/, 'not two');
+    is(value($node, q{SELECT string_agg(payload::text || priority, ' ') FROM pulse.job
+        WHERE identifier = 'once'}), '{"n": 1}3', 'with what was asked for');
+    is(pulse($node, 'add', 'once', '--once', 'key')->{status}, USAGE, 'a key needs a period');
+    is(pulse($node, 'add', 'once', '--for', '1h')->{status}, USAGE, 'and a period a key');
+    like(pulse_as($node, 'a_producer', 'forget', 'once', 'key')->{out}, qr/^forgotten/,
+        'the period can be ended');
+    $said = pulse($node, 'forget', 'once', 'key');
+    is($said->{status}, 1, 'once');
+    like($said->{err}, qr/no period of key key of task once/, 'and it says why');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'once'});
     is(pulse($node, 'add', 'mail', '{bad')->{status}, USAGE, 'a payload must be JSON');
     $said = pulse($node, 'add', 'mail', '--at', 'bogus');
     is($said->{status}, USAGE, 'so is a time that is none');

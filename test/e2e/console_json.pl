@@ -123,6 +123,9 @@ subtest 'jobs' => sub {
     with_claimed(1, q{pulse.progress(id, token, 'half', 0.5, '{"page": 2}', 'printing')});
     value($node, q{SELECT pulse.cancel_job(id, 'not needed') FROM pulse.job
         WHERE state = 'running'});
+    value($node, q{INSERT INTO pulse.remembered_key
+        VALUES ('mail', 'key', 1, '2100-01-01', current_user)});
+    prints('forget', 'mail', 'key');
     my $jobs = prints('jobs');
     for my $job (@$jobs) {
         my $page = check_job($job->{id});

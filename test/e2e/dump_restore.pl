@@ -23,6 +23,8 @@ my $id = $given->{id};
 is(value($old, 'SELECT count(*) FROM pulse.job'), 5, 'five jobs are live');
 is( value($old, 'SELECT string_agg(state::text, \' \' ORDER BY state) FROM pulse.finished_job'),
     'completed failed quarantined cancelled', 'and one ended in each way');
+value($old, q{INSERT INTO pulse.remembered_key
+    SELECT 'ready', 'key', max(id), '2100-01-01', current_user FROM pulse.job});
 my $before = tables($old, 'postgres');
 my $dumped = numbers($old, 'postgres');
 

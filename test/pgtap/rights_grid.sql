@@ -26,8 +26,10 @@ add_job, waiting key, unsafe_dedupe   |p   |ok!         |42501       |ok
 add_job, running key, unsafe_dedupe   |p   |ok          |42501       |ok
 add_job, queue                        |p   |ok          |ok          |ok
 add_job_after                         |p   |ok          |PU005       |PU005
+add_job_for_request                   |p   |ok          |ok          |ok
 add_job_once                          |p   |ok          |ok          |ok
 add_jobs, waiting key                 |p   |ok!         |42501       |ok
+forget_once                           |po  |ok          |ok          |ok
 remove_job, waiting key               |p   |ok!         |ok          |ok
 remove_job, running key               |p   |ok          |ok          |ok
 attach_worker                         |w   |ok!         |ok!         |PU002

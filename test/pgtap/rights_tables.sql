@@ -34,6 +34,7 @@ operation_job       |o |
 queue               |o |
 queue_pause         |o |
 queue_rate          |o |
+remembered_key      |o |
 schedule            |o |
 superseded_job      |o |
 task                |o |

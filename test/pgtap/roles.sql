@@ -34,7 +34,9 @@ INSERT INTO grid
     ('cron_runs load_crontab pause_schedule resume_schedule run_schedule_now schedule unschedule',
      's'),
     ('next_runs', 'obs'),
-    ('add_dependency add_flow add_job add_job_after add_job_once add_jobs remove_job', 'p'),
+    ('add_dependency add_flow add_job add_job_after add_job_for_request add_job_once add_jobs '
+     'remove_job', 'p'),
+    ('forget_once', 'po'),
     ('ended wait_for_end', 'c'),
     ('attach_worker call_handler check_host claim claim_job complete complete_many '
      'deregister_worker fail '
@@ -68,8 +70,8 @@ INSERT INTO grid
      'worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt counter dependency finished_job flow flow_job heartbeat id_gap idempotency_key '
-     'installation job operation operation_job queue queue_pause queue_rate schedule '
-     'superseded_job task worker', 'o'),
+     'installation job operation operation_job queue queue_pause queue_rate remembered_key '
+     'schedule superseded_job task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

@@ -61,7 +61,8 @@ SELECT max(id) AS own_id FROM own \gset
 SELECT id AS other FROM pulse.add_job('other') \gset
 SELECT run_job(:other, 'own_task(jsonb)');
 SELECT job_ended_as('own', 'completed'), job_failed_with('own', 'nothing'), job_enqueued('none'),
-       no_job_enqueued(), queue_depth_is('q', 0), check_fences(), next_runs_are('own', '{now}');
+       no_job_enqueued(), queue_depth_is('q', 0), check_fences(), job_added_once('own', 'k'),
+       next_runs_are('own', '{now}');
 SELECT id AS worker FROM pulse.register_worker('w') \gset
 SELECT pulse.attach_worker(:worker);
 SELECT silence_worker(:worker);
@@ -78,7 +79,8 @@ SELECT string_agg(format('SELECT pulse_tap.%s;', c), ' ') AS calls FROM (VALUES
     ('job_enqueued(''a'')'), ('job_enqueued(''a'', NULL, ''{}'', ''b'')'), ('no_job_enqueued()'),
     ('queue_depth_is(''a'', 0)'), ('job_failed_with(''a'', ''b'')'), ('job_failed_with(1, ''b'')'),
     ('job_ended_as(''a'', ''failed'')'), ('job_ended_as(1, ''failed'')'),
-    ('next_runs_are(''a'', ''{now}'')'), ('check_fences()')) AS call (c) \gset
+    ('next_runs_are(''a'', ''{now}'')'), ('check_fences()'),
+    ('job_added_once(''a'', ''b'')')) AS call (c) \gset
 \set codes `echo :'calls' | psql -XAtq -v VERBOSITY=sqlstate 2>&1 | uniq -c | tr -s ' '`
 
 BEGIN;
@@ -88,7 +90,7 @@ SELECT cmp_ok(:drained, '>=', 4, 'the test ran jobs');
 SELECT cmp_ok(:own_id, '>=', 4, 'which took numbers');
 SELECT ok(:'froze', 'and stopped time');
 SELECT is(:'after'::text, :'before'::text, 'a rollback brings back all that a test changed');
-SELECT is(:'codes'::text, ' 18 ERROR: PU006', 'outside of a transaction every call is refused');
+SELECT is(:'codes'::text, ' 19 ERROR: PU006', 'outside of a transaction every call is refused');
 
 \o /dev/null
 CREATE ROLE pulse_stranger;

@@ -1,7 +1,7 @@
 -- sql/tap: thirty applications that are wrong on purpose. Each makes one assertion fail, with
 -- diagnostics of its own; the right application makes the same assertion pass.
 \ir support/tap.psql
-SELECT plan(61);
+SELECT plan(67);
 
 \o /dev/null
 SELECT freeze();
@@ -76,6 +76,16 @@ END $$;
 
 -- --- what is enqueued ---------------------------------------------------------------------------
 
+SELECT tells('the job is added anyhow', $$job_added_once('print', 'k')$$,
+  $$PERFORM pulse.add_job_once('1 h', 'k', 'print');$$, $$PERFORM pulse.add_job('print');$$,
+  'no key of this task is remembered');
+SELECT tells('under another key', $$job_added_once('print', 'k', 'd')$$,
+  $$PERFORM pulse.add_job_once('1 h', 'k', 'print');$$,
+  $$PERFORM pulse.add_job_once('1 h', 'l', 'print');$$, '''l'', job \d+, until');
+SELECT tells('a period that is over', $$job_added_once('print', 'k', 'd')$$,
+  $$PERFORM pulse.add_job_once('1 h', 'k', 'print');$$,
+  $$PERFORM pulse.add_job_once('1 h', 'k', 'print'); PERFORM pulse_tap.travel('1 h');$$,
+  'no period of this key lasts');
 \set right 'PERFORM pulse.add_job(''print'', ''{"n": 1}'', ''q'');'
 SELECT tells('nothing is added', $$job_enqueued('print')$$, :'right', 'NULL;',
   'there is no job');
@@ -172,7 +182,7 @@ SELECT tells('a schedule in the wrong zone',
             pulse.schedule('s', 'print', '0 6 * * *');$$,
   'have:.*2031-01-01 06:00:00.*want:.*2031-01-01 05:00:00');
 
-SELECT is(count(DISTINCT text), 30::bigint, 'no two wrong applications get the same diagnostics')
+SELECT is(count(DISTINCT text), 33::bigint, 'no two wrong applications get the same diagnostics')
   FROM said;
 SELECT * FROM finish();
 ROLLBACK;

@@ -21,13 +21,19 @@ constexpr const char* kAddFrom =
     "SELECT a.outcome, a.id, json_build_object('id', a.id::text, 'state', a.state, 'run_at',"
     " a.run_at) AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"
     " run_at timestamptz, max_attempts int, job_key text, priority int, flags text[], job_key_mode "
-    "text),"
+    "text, unique_for interval, unique_key text, unique_states text[]),"
     " (SELECT set_config('pulse.traceparent', coalesce($2, ''), true) OFFSET 0) AS trace (parent),"
     " LATERAL (SELECT ";
 constexpr const char* kAlways =
     "'added' AS outcome, j.id, j.state::text, j.run_at FROM pulse.add_job(";
-constexpr const char* kOnce =
-    "j.outcome, j.job_id, j.job_state, j.job_run_at FROM pulse.add_job_once($4, $5, $6, ";
+constexpr const char* kForRequest =
+    "j.outcome, j.job_id, j.job_state, j.job_run_at FROM pulse.add_job_for_request($4, $5, $6, ";
+constexpr const char* kOnceAs =
+    "CASE WHEN j.is_new THEN 'added' ELSE 'known' END, j.id, j.state,"
+    " NULL::timestamptz FROM pulse.add_job_once(d.unique_for, d.unique_key,"
+    " CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, $3::json, d.queue_name, d.run_at,"
+    " d.max_attempts, d.priority, d.flags, d.unique_states) AS j)"
+    " AS a (outcome, id, state, run_at)";
 constexpr const char* kAddTo =
     "CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, $3::json, d.queue_name, d.run_at,"
     " d.max_attempts, d.job_key, d.priority, d.flags, coalesce(d.job_key_mode, 'replace')) AS j)"
@@ -82,15 +88,37 @@ std::string request_hash(const Body& body) {
   return sha256(fields.dump() + '\n' + body.document("payload").value_or(""));
 }
 
+bool has(const Body& body, const char* field) {
+  return body.fields.contains(field) && !body.fields[field].is_null();
+}
+
+bool is_once_in_a_period(const Body& body) {
+  return has(body, "unique_for") || has(body, "unique_key") || has(body, "unique_states");
+}
+
+// A period knows the job already, so neither another key of the job nor one of the request counts.
+void check_one_way(const Request& request, const Body& body) {
+  if (!is_once_in_a_period(body)) return;
+  if (has(body, "job_key") || has(body, "job_key_mode") ||
+      request.http.headers.contains("idempotency-key")) {
+    refuse(http_status::kUnprocessableContent,
+           "unique_key stands beside a job_key or an Idempotency-Key",
+           "Leave out one of them: a repeated add under a unique_key adds no job.");
+  }
+}
+
 QueryResult add_for(const Request& request, const Body& body,
                     const std::optional<std::string>& traceparent) {
   Params params{body.text(), traceparent, body.document("payload")};
-  const bool is_once = request.http.headers.contains("idempotency-key");
-  if (is_once) {
+  if (is_once_in_a_period(body)) {
+    return request.database().query((std::string(kAddFrom) + kOnceAs).c_str(), params);
+  }
+  const bool has_key = request.http.headers.contains("idempotency-key");
+  if (has_key) {
     params.insert(params.end(),
                   {request.access.token, request.header("idempotency-key"), request_hash(body)});
   }
-  const std::string sql = std::string(kAddFrom) + (is_once ? kOnce : kAlways) + kAddTo;
+  const std::string sql = std::string(kAddFrom) + (has_key ? kForRequest : kAlways) + kAddTo;
   return request.database().query(sql.c_str(), params);
 }
 
@@ -116,7 +144,11 @@ Response post_job(const Request& request) {
                                         {"job_key", Is::text},
                                         {"job_key_mode", Is::text},
                                         {"priority", Is::integer},
-                                        {"flags", Is::texts}});
+                                        {"flags", Is::texts},
+                                        {"unique_for", Is::text},
+                                        {"unique_key", Is::text},
+                                        {"unique_states", Is::texts}});
+  check_one_way(request, body);
   const QueryResult added = added_job(request, body);
   const std::string& outcome = added[0].text("outcome");
   if (outcome == "other_request") {
@@ -129,7 +161,8 @@ Response post_job(const Request& request) {
            "Send it again.");
   }
   const bool is_replay = outcome == "replayed";
-  Response response = document_in(added, is_replay ? http_status::kOk : http_status::kCreated);
+  const bool is_new = outcome == "added";
+  Response response = document_in(added, is_new ? http_status::kCreated : http_status::kOk);
   if (is_replay) response.headers.emplace_back("Idempotent-Replayed", "true");
   response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
   return response;

@@ -28,6 +28,14 @@ const Columns kAddedColumns{{"job", "id", Kind::id}, {"state", "state", Kind::st
 
 using Text = std::optional<std::string>;
 
+constexpr const char* kAddOnce =
+    "SELECT o.id, o.state, o.is_new FROM"
+    " (SELECT set_config('pulse.traceparent', coalesce($11, ''), true) OFFSET 0) AS trace (parent),"
+    " pulse.add_job_once($1::interval, $2,"
+    " CASE WHEN trace.parent IS NOT NULL THEN $3 END, $4::json, $5,"
+    " coalesce($6::timestamptz, now() + $7::interval), $8::int, $9::int, $10::text[]) AS o";
+constexpr const char* kForget = "SELECT pulse.forget_once($1, $2)::text AS forgotten";
+
 struct NewJob {
   std::string task;
   Text payload;
@@ -43,6 +51,8 @@ struct NewJob {
   Text starts_when;
   Text start_by;
   Text traceparent;
+  Text once;
+  Text period;
 };
 
 Text array_or_null(const std::vector<std::string>& texts) {
@@ -58,11 +68,36 @@ Text standard_input() {
   return std::nullopt;
 }
 
+ExitStatus add_once(Console& console, const NewJob& job) {
+  const QueryResult rows = console.database.query(
+      kAddOnce, {job.period, job.once, job.task, job.payload, job.queue, job.run_at, job.delay,
+                 job.max_attempts, job.priority, array_or_null(job.flags), job.traceparent});
+  const std::string& id = rows[0].text("id");
+  const std::string& state = rows[0].text("state");
+  console.print_done(rows[0].text("is_new") == "t" ? "job " + id + " added: " + state
+                                                   : "job " + id + " was there: " + state,
+                     json_of(kAddedColumns, rows[0]));
+  return ExitStatus::done;
+}
+
+ExitStatus forget_once(Console& console, const std::string& task, const std::string& key) {
+  const bool is_forgotten =
+      console.database.query(kForget, {task, key})[0].text("forgotten") == "true";
+  if (!is_forgotten) {
+    std::fprintf(stderr, "pulse: no period of key %s of task %s lasts\n", inert(key).c_str(),
+                 inert(task).c_str());
+    return ExitStatus::refused;
+  }
+  console.print_done("forgotten", R"({"forgotten": true})");
+  return ExitStatus::done;
+}
+
 ExitStatus add(Console& console, NewJob job) {
   if (job.payload == "-") {
     job.payload = standard_input();
     if (!job.payload) return ExitStatus::usage;
   }
+  if (job.once) return add_once(console, job);
   const QueryResult rows = console.database.query(
       kAdd, {array_or_null(job.after), job.task, job.payload, job.queue, job.run_at, job.delay,
              job.max_attempts, job.key, job.priority, array_or_null(job.flags), job.key_mode,
@@ -72,9 +107,30 @@ ExitStatus add(Console& console, NewJob job) {
   return ExitStatus::done;
 }
 
+void add_once_options(CLI::App& command, NewJob& job, CLI::Option* key) {
+  auto* once = command.add_option("--once", job.once, "Key: no second job of the task in --for")
+                   ->option_text("KEY")
+                   ->excludes(key);
+  auto* period = command.add_option("--for", job.period, "How long --once counts, as 1d")
+                     ->transform(is_duration())
+                     ->option_text("PERIOD")
+                     ->needs(once);
+  once->needs(period);
+}
+
+void add_forget(CommandLine& line) {
+  auto names = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App& command = line.add(
+      "forget", "End the period of a key of add --once",
+      [names](Console& console) { return forget_once(console, names->first, names->second); });
+  command.add_option("TASK", names->first, "Name of the task")->required();
+  command.add_option("KEY", names->second, "Key of add --once")->required();
+}
+
 }  // namespace
 
 void add_add(CommandLine& line) {
+  add_forget(line);
   auto job = std::make_shared<NewJob>();
   CLI::App& command =
       line.add("add", "Add a job", [job](Console& console) { return add(console, *job); });
@@ -87,9 +143,10 @@ void add_add(CommandLine& line) {
       ->excludes(at);
   command.add_option("--max-attempts", job->max_attempts, "Attempts in all")
       ->check(CLI::Range(1, 32767));
-  command.add_option("-k,--key", job->key, "Key: replaces a waiting job that has it");
-  command.add_option("--key-mode", job->key_mode, "replace, preserve_run_at or unsafe_dedupe")
-      ->check(CLI::IsMember({"replace", "preserve_run_at", "unsafe_dedupe"}))
+  auto* key = command.add_option("-k,--key", job->key, "Key: replaces a waiting job that has it");
+  add_once_options(command, *job, key);
+  command.add_option("--key-mode", job->key_mode, "replace, preserve_run_at or dedupe")
+      ->check(CLI::IsMember({"replace", "preserve_run_at", "dedupe", "unsafe_dedupe"}))
       ->option_text("MODE");
   command.add_option("-p,--priority", job->priority, "A lower number is claimed first")
       ->check(CLI::Range(-32768, 32767));

@@ -13,7 +13,7 @@ use Pulse::SqlWorker;
 
 our @EXPORT = qw(given_every_state tables numbers refuses_claims works_as_its_own);
 
-my @tables = qw(job finished_job attempt queue task);
+my @tables = qw(job finished_job attempt queue task remembered_key);
 
 # Returns { id => { state => job id }, token of the running job, worker => who holds it }. Completed
 # jobs must be kept.

@@ -16,7 +16,9 @@ INSERT INTO call VALUES
   ('add_dependency', $$pulse.add_dependency({waiting}, ARRAY[{waiting}])$$),
   ('add_flow',
    $$pulse.add_flow(format('[{"identifier": "task", "after": [%s]}]', {waiting})::json)$$),
-  ('add_job_once', $$pulse.add_job_once({key}, {key}, 'hash', 'task', '["mine"]')$$),
+  ('add_job_for_request', $$pulse.add_job_for_request({key}, {key}, 'hash', 'task', '["mine"]')$$),
+  ('add_job_once', $$pulse.add_job_once('1 day', {key}, 'task', '["mine"]')$$),
+  ('forget_once', $$pulse.forget_once('task', {key})$$),
   ('add_job_after', $$pulse.add_job_after(ARRAY[{waiting}], 'task')$$),
   ('add_jobs, waiting key',
    $$pulse.add_jobs(ARRAY[ROW('task', '["mine"]', NULL, NULL, NULL, {key}, NULL, NULL)
