@@ -16,7 +16,7 @@ CREATE ROLE r2 IN ROLE shop;
 CREATE ROLE stranger;
 CREATE ROLE runner;
 CREATE ROLE ops;
-CREATE ROLE root SUPERUSER;
+CREATE ROLE chief SUPERUSER;       -- a server of a container may have a role root
 SELECT pulse.grant_producer(r::regrole) FROM unnest('{web,shop,stranger,runner,ops}'::text[]) AS r
 \g /dev/null
 SELECT pulse.grant_worker('runner'), pulse.grant_operator('ops') \g /dev/null
@@ -41,8 +41,8 @@ INSERT INTO may_name VALUES
   ('r1',           '{shop,r1,r2}'),
   ('stranger',     '{stranger}'),
   ('runner',       '{}'),
-  ('ops',          '{web,cron,shop,r2,stranger,root,nobody}'),
-  ('root',         '{web,cron,shop,r2,stranger,root,nobody}');
+  ('ops',          '{web,cron,shop,r2,stranger,chief,nobody}'),
+  ('chief',         '{web,cron,shop,r2,stranger,chief,nobody}');
 
 -- --- the jobs -----------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ END $$;
 SET LOCAL pulse.keep_completed = -1;
 INSERT INTO thing
 SELECT given_thing(p, s), p, s, concat_ws(' ', s, p)
-  FROM unnest('{web,cron,shop,r2,stranger,root,nobody,NULL}'::text[]) AS p,
+  FROM unnest('{web,cron,shop,r2,stranger,chief,nobody,NULL}'::text[]) AS p,
        unnest(string_to_array('ready later parked waits running undecided failed cancelled '
                               'completed gone', ' ')) AS s;
 
@@ -219,10 +219,10 @@ CREATE ROLE apart NOINHERIT IN ROLE shop;
 SELECT ok(may_name('deep', 'r2'), 'members of members count');
 SELECT ok(may_name('r2', 'deep'), 'in both directions');
 SELECT ok(may_name('apart', 'r1'), 'a member that inherits nothing counts');
-SELECT ok(NOT may_name('web', 'root'), 'a job of a superuser is a stranger''s');
-GRANT shop TO root;
-SELECT ok(may_name('r1', 'root'), 'until a granted role has the superuser as a member');
-SELECT ok(NOT may_name('web', 'root'), 'which joins no other producer to the superuser');
+SELECT ok(NOT may_name('web', 'chief'), 'a job of a superuser is a stranger''s');
+GRANT shop TO chief;
+SELECT ok(may_name('r1', 'chief'), 'until a granted role has the superuser as a member');
+SELECT ok(NOT may_name('web', 'chief'), 'which joins no other producer to the superuser');
 CREATE ROLE club;
 CREATE ROLE m1 IN ROLE club;
 CREATE ROLE m2 IN ROLE club;
