@@ -45,7 +45,7 @@ check-ha: stage ## seven faults of three nodes under Patroni; FAULTS='switchover
 # A worker is a program that keeps to docs/worker-protocol.md; check-e2e plays the rules against one.
 WORKERS ?= $(notdir $(wildcard $(SRC)/test/protocol/workers/*))
 check-protocol: stage ## each rule of the worker protocol against each worker; WORKERS='process library'
-	$(CMAKE) -S $(SRC)/test/protocol/act/library -B build/protocol -DCMAKE_BUILD_TYPE=Release \
+	$(PLAIN) $(CMAKE) -S $(SRC)/test/protocol/act/library -B build/protocol -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_PREFIX_PATH='$(STAGE)$(PREFIX)' >/dev/null
 	+$(PLAIN) $(CMAKE) --build build/protocol >/dev/null
 	PULSE_WORKERS='$(WORKERS)' PULSE_FAULTS=1 PULSE_LABEL=protocol $(TOOL)/suite e2e test/e2e/protocol.pl
