@@ -4,13 +4,12 @@
 // without: 1.4 2.5 2.8
 import fs from 'node:fs'
 import Module, { createRequire } from 'node:module'
-import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 const here = path.dirname(fs.realpathSync(process.argv[1]))
 const file = process.env.PULSE_FILE
-const project = fs.mkdtempSync(path.join(os.tmpdir(), 'pulse-kit.'))
+const project = fs.mkdtempSync(path.join(path.dirname(file), 'project.'))
 process.on('exit', () => fs.rmSync(project, { recursive: true }))
 const libraries = ['/usr/share/nodejs', `${process.env.PULSE_BUILD}/node/usr/share/nodejs`]
   .find((folder) => fs.existsSync(`${folder}/pg`))
