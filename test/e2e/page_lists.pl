@@ -216,15 +216,17 @@ subtest 'on a phone figures stand side by side, and a zero takes no room' => sub
         $browser->go($path);
         is($browser->js($zeros), 0, "no zero on $path");
     }
+    value($node, q{SELECT pulse.add_job('figures', queue_name => 'figures')
+        FROM generate_series(1, 2)});
     value($node, q{SELECT pulse.add_job('figures'),
         pulse.add_job('figures', run_at => now() + interval '1 d')});
     $browser->go('/tasks');
-    ok($browser->js(<<'JS'), 'figures of a task');
+    ok($browser->js(<<'JS'), 'three figures of a task');
       const row = [...document.querySelectorAll('main tbody tr')]
         .find((row) => row.innerText.startsWith('figures'));
-      const [ready, future] = ['ready', 'future']
+      const [ready, parked] = ['ready', 'parked']
         .map((title) => row.querySelector(`td[data-title=${title}]`).getBoundingClientRect());
-      return ready.height > 0 && ready.top === future.top;
+      return ready.height > 0 && ready.top === parked.top;
 JS
     value($node, q{DELETE FROM pulse.job WHERE identifier = 'figures'});
     $browser->look_as;
