@@ -127,8 +127,8 @@ check-asan check-tsan: check-%: stage
 	  $(TOOL)/suite e2e $(SANITIZED_E2E:%=$(SRC)/test/e2e/%.pl)
 	@! cat $(REPORT).* 2>/dev/null | grep .
 
-# Valgrind sees what sanitizers do not: what was never written, in libraries too. Debian's knows no
-# openat2, without which nothing of a tasks folder is executed, so of those tests only the pure ones.
+# Valgrind sees what sanitizers do not: what was never written, in libraries too. Of tests of tasks
+# only those that execute nothing.
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
   --show-leak-kinds=definite --child-silent-after-fork=yes
 PURE_TASK_TESTS = StderrTail*:ExitStatus*:TaskEnvironment*:TaskOutput*

@@ -2,9 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,13 +34,24 @@ void refuse(TaskRefusal& refusal, Kind kind, std::string reason) {
 }
 
 // Opens one component beneath `directory`, as a place only: nothing is read, no device is touched,
-// no FIFO blocks, and a file that may be executed but not read is fine.
-UniqueFd open_beneath(int directory, const std::string& name, std::uint64_t flags) noexcept {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | flags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return UniqueFd(
-      static_cast<int>(syscall(SYS_openat2, directory, name.c_str(), &how, sizeof how)));
+// no FIFO blocks, and a file that may be executed but not read is fine. Of a link the link itself
+// is opened, and refused. Not by openat2, which a service with RestrictSUIDSGID may not call.
+UniqueFd open_beneath(int directory, const std::string& name, bool is_folder) noexcept {
+  UniqueFd fd(openat(directory, name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return fd;
+  struct stat status {};
+  int error = 0;
+  if (fstat(fd.get(), &status) != 0) {
+    error = errno;
+  } else if (S_ISLNK(status.st_mode)) {
+    error = ELOOP;
+  } else if (is_folder && !S_ISDIR(status.st_mode)) {
+    error = ENOTDIR;
+  }
+  if (error == 0) return fd;
+  fd.reset();
+  errno = error;
+  return fd;
 }
 
 void refuse_unopened(TaskRefusal& refusal, const std::string& path, int error) {
@@ -50,15 +59,12 @@ void refuse_unopened(TaskRefusal& refusal, const std::string& path, int error) {
     case ENOENT:
     case ENOTDIR: return refuse(refusal, Kind::not_found, path + " does not exist");
     case ENAMETOOLONG: return refuse(refusal, Kind::bad_name, path + " is too long a name");
-    case ELOOP:
-    case EXDEV: return refuse(refusal, Kind::unsafe, path + " is a symbolic link");
+    case ELOOP: return refuse(refusal, Kind::unsafe, path + " is a symbolic link");
     case EMFILE:
     case ENFILE:
     case ENOMEM:
     case EAGAIN:
       return refuse(refusal, Kind::exhausted, "cannot open " + path + ": " + describe(error));
-    case ENOSYS:
-      return refuse(refusal, Kind::unavailable, "this kernel has no openat2 (Linux 5.6 or later)");
     default:
       return refuse(refusal, Kind::unavailable, "cannot open " + path + ": " + describe(error));
   }
@@ -123,7 +129,7 @@ void collect(const TasksFolder& folder, int directory, const std::string& prefix
 
     TaskRefusal refusal;
     if (S_ISDIR(status.st_mode)) {
-      const UniqueFd below = open_beneath(directory, name, O_DIRECTORY);
+      const UniqueFd below = open_beneath(directory, name, true);
       if (depth >= kMaxListedDepth || !below.valid()) continue;
       collect(folder, below.get(), identifier + '/', depth + 1, listing);
     } else if (!TasksFolder::is_valid_name(identifier)) {
@@ -158,8 +164,9 @@ std::optional<TasksFolder> TasksFolder::open(const std::string& path, TaskRefusa
   if (!is_guarded_directory(fd.get(), "the tasks folder " + resolved, refusal)) {
     return std::nullopt;
   }
-  // Asked here once, so that a system without openat2 is told at the start, not by every job.
-  if (!open_beneath(fd.get(), ".", O_DIRECTORY).valid()) {
+  // Asked here once, so that a folder that cannot be searched is told at the start, not by every
+  // job.
+  if (!open_beneath(fd.get(), ".", true).valid()) {
     refuse_unopened(refusal, "the tasks folder " + resolved, errno);
     return std::nullopt;
   }
@@ -199,7 +206,7 @@ std::optional<Executable> TasksFolder::find(std::string_view identifier,
        identifier.remove_prefix(slash + 1)) {
     const std::string name(identifier.substr(0, slash));
     executable.path += '/' + name;
-    UniqueFd below = open_beneath(executable.directory.get(), name, O_DIRECTORY);
+    UniqueFd below = open_beneath(executable.directory.get(), name, true);
     if (!below.valid()) {
       refuse_unopened(refusal, executable.path, errno);
       return std::nullopt;
@@ -209,7 +216,7 @@ std::optional<Executable> TasksFolder::find(std::string_view identifier,
   }
   const std::string name(identifier);
   executable.path += '/' + name;
-  executable.file = open_beneath(executable.directory.get(), name, 0);
+  executable.file = open_beneath(executable.directory.get(), name, false);
   if (!executable.file.valid()) {
     refuse_unopened(refusal, executable.path, errno);
     return std::nullopt;

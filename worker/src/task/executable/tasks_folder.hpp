@@ -1,11 +1,11 @@
 // Tasks folder: the executables of a folder, and how a name is resolved safely.
 //
 // The folder is opened once. A name is resolved beneath that descriptor one component at a time,
-// with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), so no name, link or
-// mount of a name can lead out of the folder. A folder that is renamed or replaced later stays the
-// folder that was checked. The folder, each sub-folder on the way and the file must be owned by
-// root or by the user of this process and be writable by that owner only: a user that may write
-// there decides which code this process runs. Set-user-id and set-group-id files are refused.
+// and no component is a link, `.` or `..`, so no name can lead out of the folder. A folder that is
+// renamed or replaced later stays the folder that was checked. The folder, each sub-folder on the
+// way and the file must be owned by root or by the user of this process and be writable by that
+// owner only: a user that may write there decides which code this process runs. Set-user-id and
+// set-group-id files are refused.
 //
 // Any thread may call; the object is constant after open().
 
@@ -28,7 +28,7 @@ struct TaskRefusal {
     not_executable,  // a file without execute permission, or not a regular file
     unsafe,          // a symlink, set-user-id, a wrong owner, or writable by another user
     exhausted,       // out of descriptors or memory: says nothing about the task; try later
-    unavailable,     // the system could not say (I/O error, no permission, no openat2)
+    unavailable,     // the system could not say (I/O error, no permission)
   };
   Kind kind = Kind::unavailable;
   std::string reason;
