@@ -41,6 +41,17 @@ bool is_one_crash_too_many(AttemptEnds* ends, TupleTableSlot* row) {
   return task.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= task.max_crashes;
 }
 
+// A job that ends its program while it runs alone has shown who crashed the program before.
+Ending ending_of_suspect(AttemptEnds* ends, TupleTableSlot* row, const Ending& stated) {
+  Ending ending = stated;
+  if (!stated.is_lost_if_suspect) return ending;
+  if (int2_of(row, kJobCrashes) == 0 && !is_one_crash_too_many(ends, row)) return ending;
+  ending.kind = Ending::kLost;
+  ending.outcome = CStringGetTextDatum("lost");
+  ending.cause = {CStringGetTextDatum("crash"), false};
+  return ending;
+}
+
 bool gives_attempt_back(const Ending& ending) {
   return ending.kind == Ending::kReleased || ending.kind == Ending::kSnoozed;
 }
@@ -246,10 +257,11 @@ void close_attempt_ends(AttemptEnds* ends) {
   CommandCounterIncrement();
 }
 
-EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const NullableDatum& token,
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& stated, const NullableDatum& token,
                          Patience patience) {
-  AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, token, patience);
+  AttemptLock lock = lock_attempt(&ends->jobs, stated.job_id, token, patience);
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
+  Ending ending = ending_of_suspect(ends, ends->jobs.table.locked, stated);
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
   if (!waits_again(decision) && !lock_to_delete(&ends->jobs.table, decision, patience))
     return {AttemptLock::kBusy, nullptr};

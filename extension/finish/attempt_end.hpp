@@ -17,6 +17,9 @@ struct Ending {
   Datum outcome;  // text
   int64 job_id = 0;
   bool may_retry = true;
+  // A job with an earlier crash, or on its last chance, is lost; any other job ends as `kind` and
+  // `outcome` say.
+  bool is_lost_if_suspect = false;
   NullableDatum error = kNull;
   NullableDatum retry_in = kNull;
   NullableDatum payload = kNull;
@@ -44,7 +47,7 @@ struct EndedAttempt {
 
 // Ends the attempt of a running job: the attempt with this token, or with NULL any attempt. Returns
 // kBusy or kNotRunning where no attempt could be ended.
-EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const NullableDatum& token,
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& stated, const NullableDatum& token,
                          Patience patience = Patience::kNeverWaits);
 
 }  // namespace pulse

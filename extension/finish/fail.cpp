@@ -132,21 +132,28 @@ void fail_many(FunctionCallInfo fcinfo) {
   });
 }
 
-// --- at a limit ---------------------------------------------------------------------------------
+// --- at a limit, or with a program ---------------------------------------------------------------
+
+// The program of the job has exited, and had no other job.
+constexpr char kExitCause[] = "exit";
 
 struct Limit {
   const char* cause;
   // The name in pulse_internal.late(); test/pgtap/late.sql compares both names.
   const char* outcome;
 };
-constexpr Limit kLimits[] = {
-    {"timeout", "timed_out"}, {"stall", "stalled"}, {"silence", "interrupted"}};
+constexpr Limit kLimits[] = {{"timeout", "timed_out"},
+                             {"stall", "stalled"},
+                             {"silence", "interrupted"},
+                             {"crash", "lost"},
+                             {kExitCause, "failed"}};
 
 const Limit* limit_of(const NullableDatum& cause) {
   for (const Limit& limit : kLimits)
     if (!cause.isnull && text_is(cause.value, limit.cause)) return &limit;
   const char* given = cause.isnull ? "NULL" : TextDatumGetCString(cause.value);
-  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause is %s, not timeout, stall or silence", given),
+  ereport(ERROR, (errcode(kOutOfRange),
+                  errmsg("cause is %s, not timeout, stall, silence, crash or exit", given),
                   errhint("Call fail_many for attempts that failed for another reason.")));
   pg_unreachable();
 }
@@ -183,10 +190,12 @@ void fail_late(FunctionCallInfo fcinfo) {
     Ending ending = {kind_of_ending(outcome), outcome};
     ending.error = arrays[kErrors].at(i);
     ending.payload = arrays[kLatePayloads].at(i);
-    ending.cause = arrays[kCauses].at(i);
+    ending.is_lost_if_suspect = text_is(arrays[kCauses].at(i).value, kExitCause);
+    if (!ending.is_lost_if_suspect) ending.cause = arrays[kCauses].at(i);
     return ending;
   });
-  for (const Limit& limit : kLimits) announce(list, limit);
+  for (const Limit& limit : kLimits)
+    if (limit.cause != kExitCause) announce(list, limit);
   answer_claims(list, arrays[kIds], fcinfo);
 }
 

@@ -34,8 +34,8 @@ COMMENT ON COLUMN pulse.claimed_job.checkpoint IS
   'Last checkpoint of an earlier attempt; NULL without one';
 COMMENT ON COLUMN pulse.claimed_job.last_error IS 'Error of the last attempt that ended with one';
 COMMENT ON COLUMN pulse.claimed_job.recovered IS
-  'Why the last attempt was recovered: session, host, silence, timeout, stall or hand; NULL '
-  'without a recovery';
+  'Why the last attempt was recovered: session, host, silence, timeout, stall, crash (of its '
+  'program) or hand; NULL without a recovery';
 COMMENT ON COLUMN pulse.claimed_job.timeout IS
   'Limit of this attempt since the claim; NULL means none';
 COMMENT ON COLUMN pulse.claimed_job.stall_timeout IS
@@ -93,8 +93,8 @@ COMMENT ON COLUMN pulse.job.progress IS 'Reported fraction, 0 to 1';
 COMMENT ON COLUMN pulse.job.checkpoint IS 'Reported by the task, handed to the next attempt';
 COMMENT ON COLUMN pulse.job.last_error IS 'Error of the last attempt that ended with one';
 COMMENT ON COLUMN pulse.job.recovered IS
-  'Why the last attempt was recovered: session, host, silence, timeout, stall or hand; NULL '
-  'without a recovery';
+  'Why the last attempt was recovered: session, host, silence, timeout, stall, crash (of its '
+  'program) or hand; NULL without a recovery';
 COMMENT ON COLUMN pulse.job.revision IS
   'Counts the changes by which attempts may have started again; 0 comes after 2147483647';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'The claim on the liveness clock, in microseconds';

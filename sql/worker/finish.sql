@@ -124,12 +124,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigi
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.announce(
-    cause, NULL, CASE cause WHEN 'silence' THEN 'its worker had stood still or was cut off'
+    cause, NULL, CASE WHEN cause = 'silence' THEN 'its worker had stood still or was cut off'
+      WHEN cause IN ('crash', 'exit') THEN 'the program that ran it has ended'
       ELSE 'its worker ended the attempt at its limit' END, job_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce_late(text, bigint[]) IS
   'Notifies listeners of pulse_events, as a sweep does, about jobs whose worker ended the jobs at '
-  'a limit or after a silence of the worker.';
+  'a limit, after a silence of the worker or with their program.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_late(
     job_ids bigint[], tokens bigint[], errors text[], causes text[], payloads json[] = NULL)
@@ -137,15 +138,17 @@ CREATE OR REPLACE FUNCTION pulse.fail_late(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_fail_late';
 COMMENT ON FUNCTION pulse.fail_late(bigint[], bigint[], text[], text[], json[]) IS
-  'Ends claims whose worker ended the job at its timeout or stall_timeout, with the records of a '
-  'sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
-  'notification. causes: timeout or stall, by the worker''s own clock, or silence: the worker had '
-  'stood still or was cut off for so long that the worker ended the task. An attempt ended for '
-  'silence is interrupted: the attempt counts no crash, and the next attempt waits for no '
-  'backoff. payloads: NULL keeps the payloads of the jobs. Returns an outcome for each, in the '
-  'order of the arrays: accepted (also where a sweep has ended the attempt so), stale or busy. '
-  'Waits as complete_many does, and raises PU004 as complete_many does and for a value out of '
-  'range.';
+  'Ends claims whose worker ended the job at its timeout or stall_timeout, with the records of '
+  'a sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
+  'notification. causes: timeout or stall, by the worker''s own clock; silence: the worker had '
+  'stood still or was cut off for so long that the worker ended the task; crash: the program of '
+  'the job ended beside other jobs; exit: the program ended with this job alone. An attempt '
+  'ended for silence is interrupted: the attempt counts no crash, and the next attempt waits '
+  'for no backoff. An attempt ended for crash is lost, as if its worker was. An attempt ended '
+  'for exit has failed; it is lost where the job has an earlier crash or its last chance. '
+  'payloads: NULL keeps the payloads of the jobs. Returns an outcome for each, in the order of '
+  'the arrays: accepted (also where a sweep has ended the attempt so), stale or busy. Waits as '
+  'complete_many does, and raises PU004 as complete_many does and for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome

@@ -1,7 +1,7 @@
 -- sql/worker/finish.sql: an attempt that ends at its limit leaves the same records, whether its
 -- worker or a sweep comes first.
 \ir support/setup.psql
-SELECT plan(31);
+SELECT plan(39);
 
 SELECT expect_function('fail_late',
   'job_ids bigint[], tokens bigint[], errors text[], causes text[], '
@@ -80,6 +80,37 @@ SELECT is(records_of(:job), 'failed, outcome interrupted',
   'on the last attempt the job has failed');
 SELECT is(last_error, 'stood still', 'with that cause')
   FROM pulse.finished_job WHERE id = :job;
+
+-- --- the end of a program -----------------------------------------------------------------------
+
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
+SELECT is(outcome, 'accepted', 'a worker says that a program has ended beside other jobs')
+  FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{crash}');
+SELECT is(records_of(:job),
+  'ready, outcome lost, recovered crash, attempts 1, crashes 1, backoff 3',
+  'the attempt is lost, as if its worker was');
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
+SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}') \g /dev/null
+SELECT is(records_of(:job), 'ready, outcome failed, attempts 1, crashes 0, backoff 3',
+  'a job that had the program for itself has failed');
+SELECT is(outcome, 'accepted', 'a repeat is told that it is done')
+  FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}');
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
+UPDATE pulse.job SET crashes = 1 WHERE id = :job;
+SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}') \g /dev/null
+SELECT is(records_of(:job),
+  'ready, outcome lost, recovered crash, attempts 1, crashes 2, backoff 3',
+  'but is lost where it has crashed before');
+SELECT pulse.set_task('fragile', max_crashes => 1) \g /dev/null
+SELECT id AS job, token FROM given_claimed_job(:ann, 'fragile') \gset
+SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}') \g /dev/null
+SELECT is(records_of(:job), 'quarantined, outcome lost',
+  'and on its last chance it is quarantined');
+SELECT is(last_error, 'its program died', 'with that cause')
+  FROM pulse.finished_job WHERE id = :job;
+SELECT id AS job, token FROM given_claimed_job(:ann, 'fragile') \gset
+SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{crash}') \g /dev/null
+SELECT is(records_of(:job), 'quarantined, outcome lost', 'as beside other jobs');
 
 -- --- arguments -----------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // How many jobs a claim asks for, by places and by bytes.
-#include "jobs/demand.hpp"
+#include "claim/demand.hpp"
 
 #include <gtest/gtest.h>
 

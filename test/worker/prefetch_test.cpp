@@ -1,5 +1,5 @@
 // How many jobs to hold ahead.
-#include "jobs/demand.hpp"
+#include "claim/demand.hpp"
 
 #include <gtest/gtest.h>
 

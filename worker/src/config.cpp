@@ -49,6 +49,15 @@ CLI::Validator process_command() {
           "NAME=COMMAND"};
 }
 
+CLI::Validator program_command() {
+  return {[](const std::string& text) {
+            const auto parsed = parse_program(text);
+            const auto* problem = std::get_if<std::string>(&parsed);
+            return problem == nullptr ? std::string() : *problem;
+          },
+          "COMMAND"};
+}
+
 CLI::Validator worker_name() {
   return {[](const std::string& text) { return worker_name_problem(text).value_or(""); }, "TEXT"};
 }
@@ -61,6 +70,8 @@ CLI::Validator variable_name() {
           "NAME"};
 }
 
+constexpr int kMaxProgramCopies = 1000;
+
 // The fault of all --process options together, in the words of an error message; empty without a
 // fault.
 std::string take_processes(const std::vector<std::string>& texts, Config& config) {
@@ -71,7 +82,8 @@ std::string take_processes(const std::vector<std::string>& texts, Config& config
     }
     config.processes.push_back(std::move(command));
   }
-  if (!config.processes.empty() && !config.prefetch) config.prefetch = kProcessPrefetch;
+  const bool has_queues = !config.processes.empty() || !config.programs.empty();
+  if (has_queues && !config.prefetch) config.prefetch = kProcessPrefetch;
   return {};
 }
 
@@ -84,6 +96,9 @@ const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::debug},
 const std::map<std::string, TaskOutputUse> kTaskOutputUses{{"log", TaskOutputUse::log},
                                                            {"inherit", TaskOutputUse::inherit},
                                                            {"discard", TaskOutputUse::discard}};
+
+const std::map<std::string, ProgramVariables> kProgramVariables{{"all", ProgramVariables::all},
+                                                                {"clean", ProgramVariables::clean}};
 
 template <typename Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
@@ -98,10 +113,35 @@ struct Words {
   std::string heartbeat_interval;
   std::string http;
   std::vector<std::string> processes;
+  std::vector<std::string> programs;
+  std::string start_limit;
+  std::string replace_grace;
+  std::string program_env = "all";
   std::string task_output = "log";
   std::string log_format = "text";
   std::string log_level = "info";
 };
+
+void add_program_options(CLI::App& app, Config& config, Words& words) {
+  app.add_option("--program", words.programs,
+                 "Run the jobs of the tasks that COMMAND names in its hello; may be repeated")
+      ->check(program_command())
+      ->allow_extra_args(false);
+  app.add_option("--programs", config.program_copies, "Processes of each program")
+      ->check(CLI::Range(1, kMaxProgramCopies))
+      ->capture_default_str();
+  app.add_option("--start-limit", words.start_limit, "How long a program may take to its hello")
+      ->check(duration_at_least(1ms))
+      ->capture_default_str();
+  app.add_option("--replace-grace", words.replace_grace,
+                 "How long jobs of old code may go on after SIGHUP (default: their own limits)")
+      ->check(duration_at_least(0ms));
+  app.add_option("--program-env", words.program_env,
+                 "Variables that programs get: all of the worker's but PG* and PULSE_*, or clean, "
+                 "those that tasks get")
+      ->check(CLI::IsMember(names_of(kProgramVariables)))
+      ->option_text("all|clean");
+}
 
 void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("-d,--database", config.database,
@@ -114,9 +154,12 @@ void add_options(CLI::App& app, Config& config, Words& words) {
                  "Run the jobs of a task in processes of COMMAND that stay; may be repeated")
       ->check(process_command())
       ->allow_extra_args(false);
-  app.add_option("-c,--concurrency", config.concurrency, "Jobs to run at once")
+  add_program_options(app, config, words);
+  app.add_option("-c,--concurrency", config.concurrency,
+                 "Jobs to run at once; programs have slots of their own unless this is given")
       ->check(CLI::Range(1, kMaxSlots))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->each([&config](const std::string&) { config.is_concurrency_given = true; });
   app.add_option(
          "--prefetch", config.prefetch,
          "Jobs to hold ahead at most, of those that the next moments will use (default: four "
@@ -185,6 +228,7 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
   config.name = read_hostname() + "-" + std::to_string(getpid());
   Words words;
   words.grace = to_string(config.grace);
+  words.start_limit = to_string(config.start_limit);
 
   CLI::App app("Runs the jobs of pg_pulse: one executable in the tasks folder for each task.",
                "pulse-worker");
@@ -197,10 +241,16 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
   }
+  for (const std::string& text : words.programs) {
+    config.programs.push_back(std::get<ProcessCommand>(parse_program(text)));
+  }
   if (std::string problem = take_processes(words.processes, config); !problem.empty()) {
     return EarlyExit{ExitCode::usage, problem};
   }
   config.grace = *parse_duration(words.grace);
+  config.start_limit = *parse_duration(words.start_limit);
+  if (!words.replace_grace.empty()) config.replace_grace = parse_duration(words.replace_grace);
+  config.program_env = kProgramVariables.at(words.program_env);
   if (!words.heartbeat_interval.empty()) {
     config.heartbeat_interval = parse_duration(words.heartbeat_interval);
   }

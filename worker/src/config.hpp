@@ -9,6 +9,7 @@
 #include "base/log/log.hpp"
 #include "base/loop/duration.hpp"
 #include "liveness/exit_code.hpp"
+#include "task/executable/environment.hpp"
 #include "task/executable/written_lines.hpp"
 #include "task/process/command.hpp"
 
@@ -24,7 +25,13 @@ struct Config {
   std::string database;  // a name, a conninfo string or a URI; empty: libpq's environment decides
   std::string tasks = "tasks";
   std::vector<ProcessCommand> processes;
-  bool is_folder_wanted = false;  // --tasks was given: the folder must be there
+  std::vector<ProcessCommand> programs;            // `task` is the name of the program in the log
+  int program_copies = 1;                          // processes of each program
+  Duration start_limit = std::chrono::minutes(1);  // until the hello of a program
+  std::optional<Duration> replace_grace;  // of the jobs of a replaced process; absent: no limit
+  ProgramVariables program_env = ProgramVariables::all;
+  bool is_concurrency_given = false;  // then programs share the slots
+  bool is_folder_wanted = false;      // --tasks was given: the folder must be there
   int concurrency = 1;
   int batch_slots = 0;  // jobs beyond `concurrency` that tasks may take together with other jobs
   bool once = false;

@@ -54,10 +54,13 @@ std::variant<Surroundings, EarlyExit> read_surroundings(const Config& config) {
     crontab = std::get<CrontabItems>(std::move(read));
   }
   const char* path = getenv("PATH");
-  for (const ProcessCommand& command : config.processes) {
-    if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
-      continue;
-    return EarlyExit{ExitCode::configuration, "--process: " + refusal.reason + "\n"};
+  for (const auto& [commands, option] :
+       {std::pair(&config.processes, "--process: "), std::pair(&config.programs, "--program: ")}) {
+    for (const ProcessCommand& command : *commands) {
+      if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
+        continue;
+      return EarlyExit{ExitCode::configuration, option + refusal.reason + "\n"};
+    }
   }
   std::string minder_path = find_minder();
   if (minder_path.empty()) {

@@ -1,14 +1,16 @@
 #include "task_router.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log/name_list.hpp"
 
 namespace pulse {
-TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ServedFolder& folder,
-                       StartExecution executables, Log& log)
+TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ProgramTasks& programs,
+                       ServedFolder& folder, StartExecution executables, Log& log)
     : functions_(functions),
       processes_(processes),
+      programs_(programs),
       folder_(folder),
       executables_(std::move(executables)),
       log_(log) {}
@@ -26,6 +28,9 @@ ExecutionStart TaskRouter::start(const HeldJob& job, const Registration& registr
   if (processes_.takes(job)) {
     return processes_.start(job, registration, alive_as_of, std::move(callbacks));
   }
+  if (programs_.takes(job)) {
+    return programs_.start(job, registration, alive_as_of, std::move(callbacks));
+  }
   return executables_(job, registration, alive_as_of, std::move(callbacks));
 }
 
@@ -40,7 +45,8 @@ std::vector<std::string> TaskRouter::read_tasks() {
               {"count", count},
               {"names", name_list(listing.identifiers)},
               {"not_executable", name_list(listing.not_executable)},
-              {"processes", name_list(processes_.names())}});
+              {"processes", name_list(processes_.names())},
+              {"programs", name_list(programs_.names())}});
   if (!listing.not_executable.empty()) {
     log_.warning("task_skipped", {{"reason", folder_.path() + '/' + listing.not_executable.front() +
                                                  " is not executable: chmod 755"}});
@@ -49,8 +55,17 @@ std::vector<std::string> TaskRouter::read_tasks() {
   return tasks_of(listing);
 }
 
+bool TaskRouter::is_served(const std::string& task) const {
+  const auto has = [&](const std::vector<std::string>& tasks) {
+    return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+  };
+  return has(processes_.names()) || has(folder_.list().identifiers);
+}
+
 std::vector<std::string> TaskRouter::tasks_of(const TasksFolder::Listing& listing) const {
   std::vector<std::string> tasks = processes_.names();
+  const std::vector<std::string> of_programs = programs_.names();
+  tasks.insert(tasks.end(), of_programs.begin(), of_programs.end());
   tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
   return tasks;
 }

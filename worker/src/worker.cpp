@@ -177,19 +177,6 @@ void Worker::let_jobs_go_back() {
   claimer_.take_back = [this](ClaimKey claim) { return executor_.take_back(claim); };
 }
 
-void Worker::set_queue(TaskQueue& queue) {
-  queue_ = &queue;
-  queue.has_free_slot = [this] {
-    return executor_.slots_taken() < static_cast<std::size_t>(config_.concurrency);
-  };
-  queue.on_more_extra = [this] { claimer_.reconsider(); };
-  queue.slot_awaited_since = [this] { return executor_.slot_awaited_since(); };
-  executor_.set_queue(&queue);
-  claimer_.slots_in_use = [this, &queue] { return executor_.slots_taken() + queue.waiting(); };
-  claimer_.extra_jobs = [&queue] { return queue.extra(); };
-  let_jobs_go_back();
-}
-
 void Worker::serve(std::vector<std::string> tasks) {
   executables_ = std::move(tasks);
   are_functions_told_ = false;
@@ -223,6 +210,7 @@ void Worker::serve_all() {
   tasks.insert(tasks.end(), functions_.begin(), functions_.end());
   std::sort(tasks.begin(), tasks.end());
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
+  note_other_tasks(tasks);
   heartbeat_.serve(tasks);
   if (was_registered_) claimer_.serve(std::move(tasks));
 }

@@ -22,9 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "claim/claimer.hpp"
 #include "config.hpp"
 #include "crontab/loader.hpp"
-#include "jobs/claimer.hpp"
 #include "jobs/executor.hpp"
 #include "liveness/host_check.hpp"
 #include "liveness/sweeper.hpp"
@@ -82,6 +82,8 @@ class Worker {
   void drop_claims_of(std::int64_t worker_id);
   void take_functions(std::vector<std::string> tasks);
   void serve_all();
+  std::vector<TaskShare> shares() const;
+  void note_other_tasks(const std::vector<std::string>& tasks);
   bool must_share() const;
   void let_jobs_go_back();
   void start_grace();
@@ -110,6 +112,7 @@ class Worker {
 
   std::vector<std::string> executables_;
   std::vector<std::string> functions_;
+  std::vector<std::string> other_tasks_;  // see shares()
   bool knows_functions_ = false;
   bool are_functions_told_ = false;  // since the tasks were read
   Phase phase_ = Phase::running;

@@ -21,7 +21,8 @@ constexpr std::chrono::seconds kMissingPause{5};
 // The tasks' share of this process's limits: the limits at the start of the process.
 minder::TaskRules task_rules(const Config& config, Log& log) {
   const FdLimit limit =
-      raise_fd_limit(config.concurrency * static_cast<int>(1 + config.processes.size()));
+      raise_fd_limit(config.concurrency * static_cast<int>(1 + config.processes.size()) +
+                     config.program_copies * static_cast<int>(config.programs.size()));
   if (limit.now < limit.wanted) {
     log.warning("few_descriptors", {{"limit", static_cast<std::int64_t>(limit.now)},
                                     {"wanted", static_cast<std::int64_t>(limit.wanted)}});
@@ -48,12 +49,29 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
           surroundings.database.deadline(), loop_.timers(), random_, log),
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
                                     &surroundings.variables, &written_}),
-      router_(functions_, processes_, surroundings.folder, executables(), log),
+      programs_(config.programs, program_settings(config), config.is_concurrency_given),
+      queues_(processes_, programs_),
+      router_(functions_, processes_, programs_, surroundings.folder, executables(), log),
       worker_(config, identity_json(read_identity(), config.concurrency),
               surroundings.database.deadline(), {*claim_, *finish_, *heartbeat_}, router_.starter(),
               loop_.timers(), random_, log),
       service_manager_(watchers.service_manager, loop_.timers(), log) {
-  if (!config.processes.empty()) worker_.set_queue(processes_);
+  const bool has_queues = !config.processes.empty() || !config.programs.empty();
+  if (has_queues) worker_.set_queue(queues_);
+}
+
+ProgramSettings WorkerProcess::program_settings(const Config& config) {
+  return {.loop = loop_,
+          .minder_path = surroundings_.minder_path,
+          .rules = rules_,
+          .random = random_,
+          .log = log_,
+          .variables = &surroundings_.variables,
+          .written = &written_,
+          .copies = static_cast<std::size_t>(config.program_copies),
+          .start_limit = config.start_limit,
+          .replace_grace = config.replace_grace,
+          .environment = config.program_env};
 }
 
 StartExecution WorkerProcess::executables() {
@@ -67,11 +85,9 @@ ExitCode WorkerProcess::run() {
   take_surroundings();
   tell_watchers();
   worker_.is_process_gone = is_process_gone;
-  served_ = router_.read_tasks();
-  worker_.serve(served_);
-  if (surroundings_.crontab) worker_.load_crontab(std::move(*surroundings_.crontab));
-  worker_.start();
-  loop_.run();
+  take_programs();
+  programs_.empty() ? begin() : programs_.start();
+  if (!is_over_) loop_.run();
   // For good: a late signal does not change how this process ends.
   sigset_t all;
   sigfillset(&all);
@@ -81,15 +97,48 @@ ExitCode WorkerProcess::run() {
 }
 
 void WorkerProcess::take_end() {
-  worker_.on_finished = [this](ExitCode code) {
-    exit_code_ = code;
-    loop_.stop();
-  };
+  worker_.on_finished = [this](ExitCode code) { end(code); };
 }
 
+void WorkerProcess::end(ExitCode code) {
+  if (std::exchange(is_over_, true)) return;
+  exit_code_ = code;
+  loop_.stop();
+}
+
+// The worker registers once each program has said which tasks it serves.
+void WorkerProcess::take_programs() {
+  programs_.is_served_elsewhere = [this](const std::string& task) {
+    return router_.is_served(task);
+  };
+  programs_.on_ready = [this] { begin(); };
+  programs_.on_failed = [this](const std::string& reason) {
+    constexpr auto kCode = ExitCode::configuration;
+    log_.error("refused", {{"reason", "--program: " + reason},
+                           {"exit_code", static_cast<std::int64_t>(kCode)}});
+    end(kCode);
+  };
+  programs_.on_tasks_changed = [this] { serve_tasks(); };
+}
+
+void WorkerProcess::serve_tasks() {
+  served_ = router_.read_tasks();
+  worker_.serve(served_);
+}
+
+void WorkerProcess::begin() {
+  has_begun_ = true;
+  serve_tasks();
+  if (surroundings_.crontab) worker_.load_crontab(std::move(*surroundings_.crontab));
+  worker_.start();
+}
+
+// A process that has not registered has nothing to drain.
+void WorkerProcess::take_stop() { has_begun_ ? worker_.take_signal() : end(ExitCode::drained); }
+
 void WorkerProcess::take_signals() {
-  signals_.on(SIGTERM, [this] { worker_.take_signal(); });
-  signals_.on(SIGINT, [this] { worker_.take_signal(); });
+  signals_.on(SIGTERM, [this] { take_stop(); });
+  signals_.on(SIGINT, [this] { take_stop(); });
   signals_.on(SIGHUP, [this] { reload(); });
   signals_.on(SIGUSR1, [this] { worker_.tell_running(); });
 }
@@ -107,9 +156,11 @@ void WorkerProcess::reload() {
   if (const auto problem = surroundings_.variables.read_file()) {
     log_.warning("env_file_refused", {{"reason", *problem}});
   }
-  read_crontab_again();
-  served_ = router_.read_tasks();
-  worker_.serve(served_);
+  if (has_begun_) {
+    read_crontab_again();
+    serve_tasks();
+    programs_.replace();
+  }
   service_manager_.end_reload();
 }
 
@@ -143,7 +194,8 @@ void WorkerProcess::tell_watchers() {
 }
 
 void WorkerProcess::publish() {
-  const WorkerState state = worker_.state();
+  WorkerState state = worker_.state();
+  state.program_refusal = programs_.refusal();
   if (watchers_.status != nullptr) watchers_.status->publish(state);
   if (watchers_.progress != nullptr) watchers_.progress->publish_running(state.running);
   service_manager_.publish(state);

@@ -17,6 +17,8 @@
 #include "task/executable/starter.hpp"
 #include "task/function/tasks.hpp"
 #include "task/process/tasks.hpp"
+#include "task/program/tasks.hpp"
+#include "task/queues.hpp"
 #include "task/supervised/zombies.hpp"
 #include "task_router.hpp"
 #include "worker.hpp"
@@ -53,7 +55,13 @@ class WorkerProcess {
 
  private:
   StartExecution executables();
+  ProgramSettings program_settings(const Config& config);
   void take_end();
+  void take_programs();
+  void begin();
+  void serve_tasks();
+  void take_stop();
+  void end(ExitCode code);
   void take_signals();
   void take_surroundings();
   void reload();
@@ -77,6 +85,8 @@ class WorkerProcess {
   Timer missing_;                    // checks whether a missing task is there again
   FunctionTasks functions_;
   ProcessTasks processes_;
+  ProgramTasks programs_;
+  TaskQueues queues_;
   TaskRouter router_;
   Worker worker_;
   Signals signals_{loop_};
@@ -85,6 +95,8 @@ class WorkerProcess {
   std::optional<Zombies> zombies_;          // of a container whose PID 1 this is
   std::optional<TerminalWatch> terminal_;
   ExitCode exit_code_ = ExitCode::drained;
+  bool has_begun_ = false;  // the worker registers
+  bool is_over_ = false;
 };
 
 }  // namespace pulse

@@ -12,8 +12,9 @@ use Pulse::Server qw(wait_until);
 
 # `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several
 # servers, in place of the server's own. `options`: more of its command line; `under`: what runs it;
-# `program`: another program that takes these options; `level`: of its log. With neither
-# tasks nor folder it runs functions only. Returns at once; see start_registered.
+# `program`: another program that takes these options; `level`: of its log; `concurrency`: 1, or
+# undef to leave it to the worker. With neither tasks nor folder it runs functions only. Returns at
+# once; see start_registered.
 sub start {
     my ($class, $node, $name, %options) = @_;
     my ($host, $port) = ($options{host} // $node->host, $options{port} // $node->port);
@@ -27,7 +28,8 @@ sub start {
             '--log-format', 'json', '--log-level', $options{level} // 'debug',
             '--database', "host=$host port=$port dbname=$database",
             (defined $folder ? ('--tasks', $folder) : ()),
-            '--concurrency', $options{concurrency} // 1,
+            (exists $options{concurrency} && !defined $options{concurrency}
+                ? () : ('--concurrency', $options{concurrency} // 1)),
             @{ $options{options} // [] },
         ],
         output => 'stderr');

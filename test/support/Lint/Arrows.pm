@@ -27,14 +27,16 @@ my %order = (
     'worker/src' => [
         [qw(*)],
         [qw(crontab)],
-        [qw(task)],
+        [qw(task claim)],
         [qw(jobs)],
         [qw(liveness)],
         [qw(session)],
         [qw(observe)],
     ],
     'worker/src/task' => [
-        [qw(handler process function)],
+        [qw(queues)],
+        [qw(handler program function)],
+        [qw(process)],
         [qw(executable)],
         [qw(supervised)],
     ],

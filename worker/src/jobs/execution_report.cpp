@@ -41,6 +41,8 @@ std::string without_context(std::string_view error) {
 
 std::string long_cause_of(const ExecutionEnd& end) {
   using Kind = ExecutionEnd::Kind;
+  const bool is_death = end.kind == Kind::exited || end.kind == Kind::crashed;
+  if (is_death) return with_last_line(kind_of_end(end), end.error);
   if (end.is_answer && !end.error.empty()) return std::string(last_line(end.error));
   if (!end.reason.empty()) return end.reason;
   switch (end.kind) {
@@ -49,7 +51,8 @@ std::string long_cause_of(const ExecutionEnd& end) {
     case Kind::signalled: return with_last_line(kind_of_end(end), end.error);
     case Kind::refused: return without_context(end.error);
     case Kind::not_started:
-    case Kind::session_lost: return end.error;
+    case Kind::session_lost:
+    case Kind::done: return end.error;
     default: return kind_of_end(end);
   }
 }
@@ -70,6 +73,10 @@ std::string kind_of_end(const ExecutionEnd& end) {
     case Kind::minder_lost: return "minder lost";
     case Kind::refused: return "sqlstate " + end.sqlstate;
     case Kind::session_lost: return "session lost";
+    case Kind::exited:
+    case Kind::crashed: return "program ended";
+    case Kind::interrupted: return "program replaced";
+    case Kind::done: return "transaction did not commit";
   }
   return {};
 }

@@ -49,6 +49,10 @@ struct ExecutionEnd {
     refused,          // a function: the function raised an error
     session_lost,     // a function: whether the function has completed the job is not known
     snoozed,          // to be run again after `again_in`, as if the job had not been claimed
+    exited,           // a program: the program ended, and had no other job
+    crashed,          // a program: the program ended, and had other jobs
+    interrupted,      // a program: new code took its place before the job had ended
+    done,             // a program: says that a transaction of its own has completed the job
   };
   enum class StoppedBy {
     nobody,   // the task ended by itself

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "jobs/end_outcome.hpp"
+
 namespace pulse {
 namespace {
 
@@ -12,10 +14,6 @@ using namespace std::chrono_literals;
 constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
 constexpr Duration kInterruptGrace = 2s;
-
-std::string with_tail(std::string error, const std::string& tail) {
-  return tail.empty() ? error : std::move(error) + "\n" + tail;
-}
 
 // Nothing where there is none.
 std::string reason_text(EndReason reason) {
@@ -143,7 +141,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
     return;
   }
   if (job != nullptr && is_reported(running, end)) {
-    Outcome outcome = outcome_of(running, *job, end);
+    Outcome outcome = outcome_of(running.reason, *job, end, config_.tells_output);
     outcome.ran_for = ran_for;
     outcome.payload = end.payload;
     const bool exhausted = outcome.kind == Outcome::Kind::release;
@@ -183,47 +181,6 @@ bool Executor::is_reported(const Running& running, const ExecutionEnd& end) cons
            (end.kind == ExecutionEnd::Kind::succeeded || end.kind == ExecutionEnd::Kind::snoozed);
   }
   return running.reason != EndReason::revoked;
-}
-
-Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
-                             const ExecutionEnd& end) const {
-  const ClaimKey claim = job.key();
-  const auto limit_text = [](const std::optional<Duration>& limit) {
-    return to_string(limit.value_or(Duration::zero()));
-  };
-  if (end.stopped_by == ExecutionEnd::StoppedBy::silence) {
-    const std::string error = "ended because its worker stood still for too long";
-    return Outcome::interrupted(claim, with_tail(error, end.error), error);
-  }
-  switch (running.reason) {
-    case EndReason::timeout: {
-      const std::string error = "timed out after " + limit_text(job.job.timeout);
-      return Outcome::failed_late(claim, with_tail(error, end.error), error, "timeout");
-    }
-    case EndReason::stall: {
-      const std::string error = "no progress for " + limit_text(job.job.stall_timeout);
-      return Outcome::failed_late(claim, with_tail(error, end.error), error, "stall");
-    }
-    case EndReason::cancelled: return Outcome::cancelled(claim, with_tail("cancelled", end.error));
-    case EndReason::unreachable: {
-      const std::string error = "terminated because the database could not be reached";
-      return Outcome::interrupted(claim, with_tail(error, end.error), error);
-    }
-    default: break;
-  }
-  if (end.kind == ExecutionEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
-  if (end.kind == ExecutionEnd::Kind::snoozed) {
-    return Outcome::snoozed(claim, end.again_in.value_or(Duration::zero()), end.checkpoint);
-  }
-  std::string reason = config_.tells_output ? cause_of(end) : kind_of_end(end);
-  if (end.kind == ExecutionEnd::Kind::not_started && end.is_transient) {
-    return Outcome::released(claim, std::move(reason));
-  }
-  const bool may_retry = end.kind != ExecutionEnd::Kind::failed_for_good;
-  Outcome outcome = Outcome::failed(claim, end.error, may_retry, std::move(reason));
-  outcome.is_unsure = end.kind == ExecutionEnd::Kind::session_lost;
-  outcome.again_in = end.again_in;
-  return outcome;
 }
 
 void Executor::end_early(Running& running, EndReason reason, Duration grace) {

@@ -96,7 +96,6 @@ class Executor {
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
   void take_end(ClaimKey claim, const ExecutionEnd& end);
-  Outcome outcome_of(const Running& running, const HeldJob& job, const ExecutionEnd& end) const;
   void log_unreported(const char* outcome, ClaimKey claim, std::chrono::nanoseconds ran_for);
   bool is_reported(const Running& running, const ExecutionEnd& end) const;
   void end_early(Running& running, EndReason reason, Duration grace);

@@ -286,8 +286,7 @@ void Finisher::answer_pending(Pending pending, const std::string& answer) {
   switch (pending.outcome.kind) {
     case Outcome::Kind::complete:
       return conclude(pending, "completed", counters_.completed, LogLevel::info);
-    case Outcome::Kind::fail:
-    case Outcome::Kind::fail_late:
+    default:
       if (pending.outcome.is_cancelled)
         return conclude(pending, "cancelled", counters_.cancelled, LogLevel::info);
       return conclude(pending, "failed", counters_.failed, LogLevel::warning);
@@ -318,15 +317,19 @@ void Finisher::ask_about(Pending pending) {
                     return session_.wake();
                   }
                   const auto* rows = std::get_if<QueryResult>(&reply);
-                  // A completed job is not live: a live job shows a refused completion.
-                  // A failed or released one is live again either way.
-                  const bool is_refused = rows != nullptr && !rows->empty() &&
-                                          is_live((*rows)[0].text("state")) &&
-                                          asked.outcome.kind == Outcome::Kind::complete;
-                  conclude(asked, is_refused ? "stale" : "unknown",
-                           is_refused ? counters_.stale : counters_.unknown, LogLevel::warning);
+                  take_whereabouts(asked, rows != nullptr && !rows->empty() &&
+                                              is_live((*rows)[0].text("state")));
                   if (on_answered) on_answered();
                 });
+}
+
+// A completed job is not live. A failed or released job is live again either way.
+void Finisher::take_whereabouts(const Pending& asked, bool is_live) {
+  const bool is_refused = is_live && asked.outcome.kind == Outcome::Kind::complete;
+  if (asked.outcome.is_done && !is_live)
+    return conclude(asked, "completed", counters_.completed, LogLevel::info);
+  conclude(asked, is_refused ? "stale" : "unknown",
+           is_refused ? counters_.stale : counters_.unknown, LogLevel::warning);
 }
 
 void Finisher::take_refusal(Batch refused, const SqlError& error) {
@@ -340,11 +343,8 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
                                    {"reason", error.message}});
   // A role with the functions of 0.1.0 lacks fail_late().
   if (error.sqlstate == sqlstate::kNoPrivilege || error.sqlstate == sqlstate::kNoFunction) {
-    for (Pending& pending : refused) {
-      const Outcome::Kind kind = pending.outcome.kind;
-      if (kind == Outcome::Kind::fail_late || kind == Outcome::Kind::interrupt)
-        pending.outcome.kind = Outcome::Kind::fail;
-    }
+    for (Pending& pending : refused)
+      if (pending.outcome.is_late()) pending.outcome.kind = Outcome::Kind::fail;
   }
   const bool is_data = is_about_data(error.sqlstate);
   if (!is_data) longer_pause();

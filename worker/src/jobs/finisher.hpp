@@ -115,6 +115,7 @@ class Finisher {
   void answer_stale(Pending pending);
   void take_refusal(Batch refused, const SqlError& error);
   void ask_about(Pending pending);
+  void take_whereabouts(const Pending& asked, bool is_live);
   void conclude(const Pending& pending, const char* event, std::int64_t& counter, LogLevel level);
   void wait_again(Pending pending, Duration delay);
   void arm_retry();

@@ -15,6 +15,7 @@ struct Outcome {
     fail,
     fail_late,  // at the job's timeout or stall_timeout
     interrupt,  // the worker stood still or was cut off: no fault of the task
+    died,       // with the program that ran the job
     release,    // never started: the attempt is given back
     snooze,     // again later: the attempt is given back
   };
@@ -30,7 +31,14 @@ struct Outcome {
   std::optional<Duration> again_in = {};    // of snooze; of fail: instead of the backoff
   std::string cause = {};                   // of fail_late and interrupt, in the server's words
   std::optional<std::string> payload = {};  // of both: JSON text, instead of the job's
+  // Of fail: the code says that it has completed the job. The server knows of the job if not.
+  bool is_done = false;
   bool is_cancelled = false;  // of fail: the server was asked to cancel the job, and records that
+
+  // Reported with a cause.
+  bool is_late() const {
+    return kind == Kind::fail_late || kind == Kind::interrupt || kind == Kind::died;
+  }
 
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
     return {claim, Kind::complete, std::move(result), {}, true, {}, {}, false};
@@ -53,6 +61,13 @@ struct Outcome {
   static Outcome interrupted(ClaimKey claim, std::string error, std::string reason) {
     Outcome outcome = failed_late(claim, std::move(error), std::move(reason), "silence");
     outcome.kind = Kind::interrupt;
+    return outcome;
+  }
+  // `was_alone`: the program had no other job.
+  static Outcome died(ClaimKey claim, std::string error, std::string reason, bool was_alone) {
+    Outcome outcome =
+        failed_late(claim, std::move(error), std::move(reason), was_alone ? "exit" : "crash");
+    outcome.kind = Kind::died;
     return outcome;
   }
   static Outcome snoozed(ClaimKey claim, Duration again_in, std::optional<std::string> checkpoint) {

@@ -42,7 +42,7 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
     payloads.push_back(outcome->payload);
   }
   keys.emplace_back(array_literal(errors));
-  const bool is_late = outcomes.front()->kind != Outcome::Kind::fail;
+  const bool is_late = outcomes.front()->is_late();
   keys.emplace_back(is_late ? array_literal(causes) : array_literal(may_retry));
   if (!is_late) keys.push_back(optional_array(retry_in));
   keys.push_back(optional_array(payloads));
@@ -102,7 +102,8 @@ const char* name_of(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::complete: return "completed";
     case Outcome::Kind::fail:
-    case Outcome::Kind::fail_late: return "failed";
+    case Outcome::Kind::fail_late:
+    case Outcome::Kind::died: return "failed";
     case Outcome::Kind::interrupt: return "interrupted";
     case Outcome::Kind::release: return "released";
     case Outcome::Kind::snooze: return "snoozed";

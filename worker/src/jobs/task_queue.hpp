@@ -6,10 +6,18 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "jobs/held_jobs.hpp"
 
 namespace pulse {
+
+// Tasks that share slots.
+struct TaskShare {
+  std::vector<std::string> tasks;
+  std::size_t free = 0;  // slots
+};
 
 class TaskQueue {
  public:
@@ -29,6 +37,14 @@ class TaskQueue {
   virtual void slot_freed() = 0;
   // Nothing more will come once the present jobs have ended.
   virtual void drain() = 0;
+
+  // Slots of the tasks' own, beside those of --concurrency.
+  virtual bool has_own_slots() const { return false; }
+  virtual std::size_t own_slots() const { return 0; }
+  // Taken, or waited for.
+  virtual std::size_t own_slots_in_use() const { return 0; }
+  // The tasks whose slots are limited besides, by the slots that they share.
+  virtual std::vector<TaskShare> shares() const { return {}; }
 
   // All are set before the first job.
   std::function<bool()> has_free_slot;

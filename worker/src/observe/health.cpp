@@ -24,6 +24,7 @@ std::string why_not_ready(const Health::Seen& seen, TimePoint now) {
   const WorkerState& state = seen.state;
   if (state.is_draining) return "draining";
   if (!state.is_established) return "not registered";
+  if (!state.program_refusal.empty()) return "new code was refused: " + state.program_refusal;
   const auto age = std::chrono::duration_cast<Duration>(now - state.last_good);
   if (age < state.silence_limit) return {};
   return "no heartbeat was answered for " + to_string(age);

@@ -21,6 +21,7 @@ struct WorkerState {
   std::int64_t prefetched = 0;
   std::int64_t held = 0;  // running, prefetched, and ended without an answer yet
   std::int64_t concurrency = 0;
+  std::string program_refusal;  // why new code of a program does not run; empty: it does
 };
 
 class Health {

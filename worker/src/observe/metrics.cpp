@@ -34,6 +34,8 @@ void add_state(std::vector<prometheus::MetricFamily>& families, const Health::Se
   };
   add("pulse_worker_ready", "Whether /readyz says so.", why_not_ready(seen, now).empty() ? 1 : 0);
   add("pulse_slots", "Jobs that may run at once.", state.concurrency);
+  add("pulse_program_refused", "Whether new code of a program was refused, and old code goes on.",
+      state.program_refusal.empty() ? 0 : 1);
   add("pulse_jobs_running", "Jobs whose task runs.", state.running);
   add("pulse_jobs_prefetched", "Jobs that wait for a slot.", state.prefetched);
   add("pulse_jobs_held", "Jobs that are claimed and not yet accounted for.", state.held);

@@ -37,6 +37,15 @@ class Environment {
     if (!has_path) set("PATH", kDefaultPath);
   }
 
+  // All but the variables that tell the worker its database, its secrets and its socket.
+  void inherit_all(const char* const* inherited) {
+    for (; inherited != nullptr && *inherited != nullptr; ++inherited) {
+      const std::string_view variable = *inherited;
+      const bool is_kept_back = variable.starts_with("PG") || variable.starts_with("PULSE_");
+      if (!is_kept_back) variables_.emplace_back(variable);
+    }
+  }
+
   // NAME=value each; a later variable replaces an earlier variable of the same name.
   void add(const std::vector<std::string>& more) {
     for (const std::string& variable : more) {
@@ -72,6 +81,9 @@ class JobMembers {
   // For languages whose numbers are exact to 2^53 only.
   void add_text(std::string_view name, std::int64_t value) {
     add(name, std::string_view(std::to_string(value)));
+  }
+  void add_id(std::string_view name, std::int64_t value, IdForm form) {
+    form == IdForm::text ? add_text(name, value) : add(name, value);
   }
   void add(std::string_view name, std::string_view value) {
     begin(name);
@@ -147,13 +159,27 @@ std::vector<std::string> process_environment(std::string_view task, const char* 
   return environment.take();
 }
 
-void append_task_stdin(std::string& text, const TaskInput& input) {
+std::vector<std::string> program_environment(ProgramVariables wish, const char* const* inherited,
+                                             const std::vector<std::string>& more) {
+  Environment environment;
+  if (wish == ProgramVariables::all) {
+    environment.inherit_all(inherited);
+  } else {
+    environment.inherit(inherited);
+  }
+  environment.add({"PYTHONUNBUFFERED=1"});
+  environment.add(more);
+  environment.add({"PULSE_FD=3"});
+  return environment.take();
+}
+
+void append_task_stdin(std::string& text, const TaskInput& input, IdForm form) {
   text += "{\"payload\":";
   text += input.payload_json ? std::string_view(*input.payload_json) : "null";
   text += ",\"job\":{";
   JobMembers job(text);
-  job.add("id", input.job_id);
-  job.add("token", input.token);
+  job.add_id("id", input.job_id, form);
+  job.add_id("token", input.token, form);
   job.add("identifier", std::string_view(input.identifier));
   job.add("queue_name", input.queue_name);
   job.add("priority", input.priority);
@@ -168,14 +194,16 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
   job.add("flags", input.flags);
   job.add("last_error", input.last_error);
   job.add("recovered", input.recovered);
-  job.add("worker_id", input.worker_id);
+  job.add_id("worker_id", input.worker_id, form);
   job.add("worker_name", std::string_view(input.worker_name));
   job.add_json("checkpoint", input.checkpoint_json);
   job.add_json("parents", input.parents_json);
   job.add("traceparent", input.traceparent);
-  job.add_text("id_text", input.job_id);
-  job.add_text("token_text", input.token);
-  job.add_text("worker_id_text", input.worker_id);
+  if (form == IdForm::number) {
+    job.add_text("id_text", input.job_id);
+    job.add_text("token_text", input.token);
+    job.add_text("worker_id_text", input.worker_id);
+  }
   text += "}}\n";
 }
 

@@ -28,10 +28,25 @@ std::vector<std::string> process_environment(
     std::string_view task, const char* const* inherited,
     const std::vector<std::string>& more = std::vector<std::string>());
 
+// Which variables of the worker a program gets.
+enum class ProgramVariables {
+  all,    // the program is the application: all but PG* and PULSE_*, which may hold secrets
+  clean,  // those that a task gets
+};
+
+// The environment of a program: inherited variables, `more`, PULSE_FD=3, and PYTHONUNBUFFERED=1, by
+// which prints of Python come at once.
+std::vector<std::string> program_environment(ProgramVariables wish, const char* const* inherited,
+                                             const std::vector<std::string>& more);
+
+// How ids and tokens stand in a document: as numbers, and as text in members of their own, or as
+// text alone.
+enum class IdForm { number, text };
+
 // {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
 // job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
 // The numbers that may exceed 2^53 are there as text too, at the end: `id_text` and the like.
 std::string task_stdin(const TaskInput& input);
-void append_task_stdin(std::string& text, const TaskInput& input);
+void append_task_stdin(std::string& text, const TaskInput& input, IdForm form = IdForm::number);
 
 }  // namespace pulse

@@ -11,6 +11,12 @@ namespace {
 constexpr std::chrono::seconds kSecond{1};
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
+LogLevel level_of(std::string_view name) {
+  if (name == "debug") return LogLevel::debug;
+  if (name == "warning" || name == "warn") return LogLevel::warning;
+  return name == "error" ? LogLevel::error : LogLevel::info;
+}
+
 }  // namespace
 
 bool LineBudget::has_any(TimePoint now) {
@@ -73,17 +79,37 @@ void WrittenLines::take_line(Stream stream, const Pending& whole) {
   if (whole.is_cut) text += kEllipsis;
   log_.log.info("output", {{"job", writer_.job},
                            {"task", writer_.task},
+                           {"program", writer_.program},
                            {"attempt", writer_.attempt},
                            {"stream", stream == out ? "stdout" : "stderr"},
                            {"text", std::move(text)},
                            {"trace_id", writer_.trace_id}});
 }
 
+void WrittenLines::tell(std::string_view level, std::string_view text, const Writer& about) {
+  if (!may_tell()) {
+    ++left_out_;
+    return;
+  }
+  budget_.spend();
+  log_.budget.spend();
+  tell_left_out();
+  std::string told(utf8_prefix(text, kMaxLineBytes - kEllipsis.size()));
+  if (told.size() < text.size()) told += kEllipsis;
+  log_.log.write(level_of(level), "output",
+                 {{"job", about.job},
+                  {"task", about.task},
+                  {"program", about.program},
+                  {"attempt", about.attempt},
+                  {"text", std::move(told)}});
+}
+
 void WrittenLines::tell_left_out() {
   if (left_out_ == 0) return;
-  log_.log.warning(
-      "output_left_out",
-      {{"job", writer_.job}, {"task", writer_.task}, {"lines", std::exchange(left_out_, 0)}});
+  log_.log.warning("output_left_out", {{"job", writer_.job},
+                                       {"task", writer_.task},
+                                       {"program", writer_.program},
+                                       {"lines", std::exchange(left_out_, 0)}});
 }
 
 }  // namespace pulse

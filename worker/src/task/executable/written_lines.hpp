@@ -58,11 +58,14 @@ class WrittenLines {
     std::optional<std::int64_t> job;
     std::optional<std::int64_t> attempt;
     std::string trace_id = {};
+    std::string program = {};
   };
   WrittenLines(WrittenLog& log, Writer writer) : log_(log), writer_(std::move(writer)) {}
 
   // The next bytes, of any number, cut anywhere.
   void feed(Stream stream, std::string_view bytes);
+  // A text that the code of a job logs. An unknown level is info.
+  void tell(std::string_view level, std::string_view text, const Writer& about);
   // Nothing more comes: the last lines may lack a newline.
   void finish();
 

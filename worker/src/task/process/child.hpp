@@ -1,5 +1,5 @@
 // Process child: one child process that runs jobs, under a minder (see SupervisedChild): lines go
-// in at the child's stdin and come out at the child's stdout. process_line.hpp knows the meaning of
+// in and come out at the child's stdin and stdout, or at a socket. line.hpp knows the meaning of
 // the lines.
 //
 // Invariants; only the loop's thread reads and writes:
@@ -23,13 +23,21 @@
 
 namespace pulse {
 
+// Where the lines go in and come out.
+enum class LineChannel {
+  stdio,   // stdin and stdout
+  socket,  // the child's descriptor 3, both ways; what the child prints goes to the log
+};
+
 struct ProcessLimits {
   std::string minder_path;
   minder::TaskRules rules;
-  Duration silence_grace{};            // see ExecutableOptions
-  TimePoint deadline{};                // the first; see set_deadline()
-  std::vector<std::string> variables;  // besides the inherited variables
-  WrittenLog* written = nullptr;       // see ExecutableOptions; stdout is for answers
+  Duration silence_grace{};  // see ExecutableOptions
+  TimePoint deadline{};      // the first; see set_deadline()
+  std::vector<std::string> environment;
+  WrittenLog* written = nullptr;  // see ExecutableOptions; of stdio only stderr
+  WrittenLines::Writer writer;    // in the log
+  LineChannel channel = LineChannel::stdio;
 };
 
 class ProcessChild {
@@ -42,6 +50,9 @@ class ProcessChild {
     std::function<void(const std::string& why)> on_fault;
     // The child has ended, and each line of the child was told. May destroy the object.
     std::function<void(ExecutionEnd)> on_end;
+    // The beginning of a line that is too long, and is skipped; where unset, such a line is a
+    // fault.
+    std::function<void(std::string_view)> on_long_line = {};
   };
 
   ProcessChild(EventLoop& loop, const ProcessCommand& command, Listener listener);
@@ -57,7 +68,7 @@ class ProcessChild {
   // The bytes that wait because the child does not read.
   std::size_t backlog() const { return output_.size() - written_; }
   // End of file for the child, behind the bytes that wait.
-  void close_stdin();
+  void close_input();
 
   // When the minder ends the child, unless a later deadline comes.
   void set_deadline(TimePoint deadline) noexcept { child_.set_deadline(deadline); }
@@ -69,9 +80,19 @@ class ProcessChild {
   void forget_errors() { child_.forget_errors(); }
 
  private:
+  // The child's ends of the pipes, until the child has them.
+  struct ChildEnds {
+    UniqueFd input, output, errors, socket;
+  };
+
   int open_pipes_and_start(MinderLine::Plan& plan, const ProcessLimits& limits);
+  int open_socket(SupervisedChild::Pipes& pipes, ChildEnds& ends);
+  int open_stdio(SupervisedChild::Pipes& pipes, ChildEnds& ends);
+  int open_output(SupervisedChild::Pipes& pipes, ChildEnds& ends, const ProcessLimits& limits);
+  void close_input_now();
   void take_bytes(std::string_view bytes);
-  void take_stdout_closed();
+  void take_long_line(const std::string& beginning);
+  void take_speech_closed();
   void await_writable();
   void fail(std::string why);
   void finish(ExecutionEnd end);
@@ -80,13 +101,15 @@ class ProcessChild {
   const ProcessCommand& command_;
   const Listener listener_;
   SupervisedChild child_;
-  UniqueFd stdin_;
-  LoopHandle<uv_poll_t> writable_;  // closed before stdin_
+  LineChannel channel_ = LineChannel::stdio;
+  UniqueFd input_;                  // the child's lines to read
+  LoopHandle<uv_poll_t> writable_;  // closed before input_
   std::string output_;
   std::size_t written_ = 0;  // of output_
   bool is_last_output_ = false;
   std::string partial_;  // the line that has begun
   bool is_deaf_ = false;
+  bool is_skipping_ = false;  // the rest of a long line
   std::optional<WrittenLines> lines_;
   std::string fault_;
   Timer faulty_;

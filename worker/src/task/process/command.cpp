@@ -44,6 +44,15 @@ std::optional<std::vector<std::string>> split_words(std::string_view text) {
   return words;
 }
 
+// The fault of the text, if there is one.
+std::optional<std::string> take_words(std::string_view text, ProcessCommand& command) {
+  auto words = split_words(text);
+  if (!words) return " ends in the middle of a quoted word";
+  if (words->empty() || words->front().empty()) return " has no command";
+  command.words = std::move(*words);
+  return std::nullopt;
+}
+
 bool is_program(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
@@ -82,10 +91,15 @@ std::variant<ProcessCommand, std::string> parse_process(std::string_view text) {
   if (!TasksFolder::is_valid_name(command.task)) {
     return '\'' + command.task + "' is not a name for a task";
   }
-  auto words = split_words(text.substr(equals + 1));
-  if (!words) return shown + " ends in the middle of a quoted word";
-  if (words->empty() || words->front().empty()) return shown + " has no command";
-  command.words = std::move(*words);
+  if (auto fault = take_words(text.substr(equals + 1), command)) return shown + *fault;
+  return command;
+}
+
+std::variant<ProcessCommand, std::string> parse_program(std::string_view text) {
+  ProcessCommand command;
+  if (auto fault = take_words(text, command)) return '\'' + std::string(text) + '\'' + *fault;
+  const std::string& program = command.words.front();
+  command.task = program.substr(program.rfind('/') + 1);  // npos + 1 is the beginning
   return command;
 }
 

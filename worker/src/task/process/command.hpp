@@ -1,4 +1,5 @@
-// --process 'NAME=COMMAND': the program that runs the jobs of task NAME, one job after the other.
+// --process 'NAME=COMMAND': the program that runs the jobs of task NAME, one job after the other;
+// and --program 'COMMAND'.
 //
 // COMMAND is split into words and executed; no shell reads COMMAND. Words are separated by blanks;
 // text in '…' is taken as written; in "…", and outside of quotes, a backslash takes the next
@@ -22,6 +23,9 @@ struct ProcessCommand {
 
 // The command, or the fault of the text.
 std::variant<ProcessCommand, std::string> parse_process(std::string_view text);
+
+// The same of a text without NAME=, whose `task` is the file name of the program.
+std::variant<ProcessCommand, std::string> parse_program(std::string_view text);
 
 // Where programs are searched for without a PATH.
 inline constexpr const char* kProgramPath = "/usr/bin:/bin";

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "task/executable/environment.hpp"
+#include "task/process/line.hpp"
+
 namespace pulse {
 namespace {
 
@@ -34,8 +37,11 @@ std::unique_ptr<Execution> ProcessGroup::add(const HeldJob& job, const Registrat
   idle_limit_ = registration.sweep_threshold;
   ping_pause_ = registration.silence_limit() / kPingsInLimit;
   kill_allowance_ = registration.kill_allowance();
-  auto execution = std::make_unique<ProcessExecution>(
-      *this, job, task_silence_limit(job.job, registration), alive_as_of, std::move(callbacks));
+  std::string line;
+  append_job_line(line, job.job.input);
+  auto execution = std::make_unique<ProcessExecution>(*this, job, std::move(line),
+                                                      task_silence_limit(job.job, registration),
+                                                      alive_as_of, std::move(callbacks));
   execution->place = queue_.insert(queue_.end(), execution.get());
   advance_soon();
   return execution;
@@ -126,9 +132,15 @@ ProcessMember* ProcessGroup::start_member() {
   ProcessExecution& execution = *queue_.front();
   auto member = std::make_unique<ProcessMember>(*this);
   const auto* variables = settings_.variables;
-  const auto failure =
-      member->start({settings_.minder_path, settings_.rules, kill_allowance_, execution.deadline(),
-                     variables != nullptr ? variables->list() : Variables{}, settings_.written});
+  const auto failure = member->start(
+      {.minder_path = settings_.minder_path,
+       .rules = settings_.rules,
+       .silence_grace = kill_allowance_,
+       .deadline = execution.deadline(),
+       .environment = process_environment(command_.task, environ,
+                                          variables != nullptr ? variables->list() : Variables{}),
+       .written = settings_.written,
+       .writer = {command_.task, {}, {}}});
   if (!failure) {
     settings_.log.info("process_started", {{"task", command_.task}});
     members_.push_back(std::move(member));

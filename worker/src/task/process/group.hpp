@@ -43,11 +43,11 @@ struct ProcessSlots {
   std::function<std::optional<TimePoint>()> slot_awaited_since;
 };
 
-class ProcessGroup {
+class ProcessGroup final : public JobQueue {
  public:
   ProcessGroup(ProcessCommand command, const ProcessSettings& settings, ProcessSlots slots,
                std::function<void()> on_more_extra);
-  ~ProcessGroup();
+  ~ProcessGroup() override;
 
   std::unique_ptr<Execution> add(const HeldJob& job, const Registration& registration,
                                  TimePoint alive_as_of, ExecutionCallbacks callbacks);
@@ -60,15 +60,14 @@ class ProcessGroup {
 
   // For executions and members of the group.
   EventLoop& loop() { return settings_.loop; }
-  Timers& timers() { return settings_.loop.timers(); }
+  Timers& timers() override { return settings_.loop.timers(); }
   const ProcessCommand& command() const { return command_; }
   // How long a process without a job outlives a loop that stands still.
   Duration idle_limit() const { return idle_limit_; }
   Duration kill_allowance() const { return kill_allowance_; }
   void advance_soon();
-  void ping_soon() { pinging_.start_soon(); }
-  // True: the execution was in the queue, and is not any more.
-  bool withdraw(ProcessExecution& execution);
+  void ping_soon() override { pinging_.start_soon(); }
+  bool withdraw(ProcessExecution& execution) override;
   // The process of `member` has ended like this.
   void remove(ProcessMember& member, const ExecutionEnd& end);
   void log_fault(const std::string& reason);

@@ -29,7 +29,7 @@ std::optional<std::int64_t> id_of(std::string_view value) {
 
 // The words of a line beside the words of PULSE_FD.
 struct LineWords {
-  std::optional<std::string_view> takes, id, error, retry, retry_in, snooze;
+  std::optional<std::string_view> takes, id, error, retry, retry_in, snooze, done, log, level;
 };
 
 LineWords words_of(std::string_view line) {
@@ -43,6 +43,9 @@ LineWords words_of(std::string_view line) {
     if (key == "retry") words.retry = value;
     if (key == "retry_in") words.retry_in = value;
     if (key == "snooze") words.snooze = value;
+    if (key == "done") words.done = value;
+    if (key == "log") words.log = value;
+    if (key == "level") words.level = value;
   }
   return words;
 }
@@ -101,8 +104,10 @@ void append_job_line(std::string& text, const TaskInput& input) {
   append_task_stdin(text, input);
   const std::string id = std::to_string(input.job_id);
   text.replace(begin, 1, "{\"id\":" + id + ",\"id_text\":\"" + id + "\",");
-  // A payload of type json keeps line breaks as written. Line breaks stand between tokens only:
-  // within a string JSON has none.
+  put_in_one_line(text, begin);
+}
+
+void put_in_one_line(std::string& text, std::size_t begin) {
   for (std::size_t i = begin; i + 1 < text.size(); ++i) {
     if (text[i] == '\n' || text[i] == '\r') text[i] = ' ';
   }
@@ -135,6 +140,11 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
   }
   parsed.job_id = *job_id;
   if (!read_end(words, *message, parsed, why)) return std::nullopt;
+  parsed.is_done = words.done == "true";
+  if (words.log && words.log->starts_with('"')) {
+    parsed.logged = {storable_text(json_string_value(*words.log)),
+                     words.level ? json_string_value(*words.level) : std::string()};
+  }
   parsed.progress = std::move(message->progress);
   parsed.payload = std::move(message->payload);
   return parsed;

@@ -19,13 +19,25 @@ void append_job_line(std::string& text, const TaskInput& input);
 // Tells a process that the job is to stop within `grace`.
 void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace);
 
-// A line of a process: a hello, the end of a job, or progress of a job.
+// Line breaks of `text` from `begin` on become blanks, but for the last. A payload of type json
+// keeps line breaks as written. They stand between tokens only: within a string JSON has none.
+void put_in_one_line(std::string& text, std::size_t begin);
+
+// A text that the code of a job logs.
+struct LoggedText {
+  std::string text;
+  std::string level;  // as written
+};
+
+// A line of a process: how many jobs the process takes, the end of a job, or news of a job.
 struct ProcessLine {
-  std::optional<std::int64_t> takes;  // of a hello: how many jobs at once
+  std::optional<std::int64_t> takes;
   std::int64_t job_id = 0;
   std::optional<ExecutionEnd> end;
   TaskProgress progress;
   std::optional<std::string> payload;  // JSON text: the rest of the job's work
+  std::optional<LoggedText> logged;    // only programs say this, and `is_done`
+  bool is_done = false;                // a transaction of the code has completed the job
 };
 
 // Nothing when the line means nothing; `why` says so.

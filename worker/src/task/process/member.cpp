@@ -64,6 +64,14 @@ void ProcessMember::tell_to_stop(const ProcessExecution& execution, Duration gra
   group_.advance_soon();
 }
 
+void ProcessMember::lose_patience(ProcessExecution& execution) {
+  if (execution.is_lost() && has_other_work()) {
+    execution.give_more_time(group_.kill_allowance());
+  } else {
+    end_because("job " + std::to_string(execution.job_id()) + " did not stop in time");
+  }
+}
+
 bool ProcessMember::has_other_work() const {
   return std::any_of(in_flight_.begin(), in_flight_.end(),
                      [](const auto& entry) { return entry.second->reason() == EndReason::none; });
@@ -133,7 +141,7 @@ void ProcessMember::rest(bool is_last) {
 void ProcessMember::close() {
   state_ = State::closing;
   was_closed_ = true;
-  child_.close_stdin();
+  child_.close_input();
   idle_.start_in(kCloseGrace);
 }
 

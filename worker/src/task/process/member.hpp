@@ -16,7 +16,9 @@
 
 namespace pulse {
 
-class ProcessMember {
+class ProcessGroup;
+
+class ProcessMember final : public JobProcess {
  public:
   explicit ProcessMember(ProcessGroup& group);
 
@@ -30,10 +32,9 @@ class ProcessMember {
   bool has_answered() const { return has_answered_; }
 
   void give(ProcessExecution& execution);
-  void forget(ProcessExecution& execution);
-  void tell_to_stop(const ProcessExecution& execution, Duration grace);
-  // Whether any job of the process may go on.
-  bool has_other_work() const;
+  void forget(ProcessExecution& execution) override;
+  void tell_to_stop(const ProcessExecution& execution, Duration grace) override;
+  void lose_patience(ProcessExecution& execution) override;
   // Ends the process; the jobs in flight fail with `why` in the error.
   void end_because(std::string why);
   // Hands the answers of this iteration to the executor.
@@ -50,6 +51,8 @@ class ProcessMember {
   void take_line(std::string_view line);
   void drop(const std::string& why, bool may_be_answer);
   void take_end(const ExecutionEnd& end);
+  // Whether any job of the process may go on.
+  bool has_other_work() const;
   ExecutionEnd end_of_job(const ExecutionEnd& end) const;
   void close();
 

@@ -1,4 +1,4 @@
-#include "jobs/demand.hpp"
+#include "claim/demand.hpp"
 
 #include <algorithm>
 #include <cmath>

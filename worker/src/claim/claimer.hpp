@@ -25,9 +25,10 @@
 #include <utility>
 
 #include "base/postgres/sqlstate.hpp"
-#include "jobs/demand.hpp"
+#include "claim/demand.hpp"
+#include "claim/lost_claim.hpp"
+#include "claim/share_rota.hpp"
 #include "jobs/finisher.hpp"
-#include "jobs/lost_claim.hpp"
 #include "liveness/heartbeat.hpp"
 
 namespace pulse {
@@ -96,6 +97,10 @@ class Claimer {
   std::function<bool(ClaimKey)> take_back;
   // Slots that are taken, or that a started job waits for; where unset, each held job has a slot.
   std::function<std::size_t()> slots_in_use;
+  // Jobs that can start at once, where the number changes; where unset, as configured.
+  std::function<std::size_t()> slots;
+  // Where tasks do not share all slots.
+  std::function<std::vector<TaskShare>()> shares;
   // Jobs beyond one for each slot that could be run now, if such jobs may wait.
   std::function<std::size_t()> extra_jobs;
   // Whether this connection alone has to carry the reports of the held jobs.
@@ -112,10 +117,11 @@ class Claimer {
   bool may_claim();
   bool may_wait() const { return !session_.is_pooled() && !(must_share && must_share()); }
   bool is_wait_due(const Demand& wanted) const { return found_nothing_ && wanted.is_awaited; }
-  Demand demand() const;
-  void send_claim(Demand demand);
-  void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
-                  Reply& reply);
+  ShareRota::Terms terms() const;
+  bool has_more_shares() const { return shares && rota_.has_more(shares()); }
+  void send_claim(const ShareRota::Terms& terms);
+  void take_claim(const ShareRota::Terms& terms, std::int64_t worker_id, TimePoint sent_at,
+                  bool held_nothing, Reply& reply);
   void take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
   bool take_up(Job job, std::int64_t worker_id, TimePoint sent_at);
   bool send_wait();
@@ -136,9 +142,13 @@ class Claimer {
   void stop_waiting();
   void release_overdue();
   std::vector<ClaimKey> waiting_jobs() const;
-  bool may_go_back(ClaimKey claim) const;
+  bool may_go_back(ClaimKey claim) const {
+    return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
+  }
   void skip(const std::string& reason);
-  void become_quiet();
+  void become_quiet() {
+    if (is_stopping_ && is_quiet() && on_quiet) on_quiet();
+  }
 
   const ClaimerConfig config_;
   Session& session_;
@@ -151,6 +161,7 @@ class Claimer {
   Prefetch prefetch_;
   Patience patience_;
   ByteBound bound_;
+  ShareRota rota_;
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;

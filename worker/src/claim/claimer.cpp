@@ -1,4 +1,4 @@
-#include "jobs/claimer.hpp"
+#include "claim/claimer.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -58,7 +58,7 @@ void Claimer::reconsider() {
   // A queue's next job may have come with the end of the last, and no wait tells of the next job.
   if (config_.once || !may_wait()) found_nothing_ = false;
   // The wait may be for a job that no worker without a free slot gets.
-  if (!was_for_slots_ && demand().start_jobs > 0) {
+  if ((!was_for_slots_ && terms().demand.start_jobs > 0) || has_more_shares()) {
     found_nothing_ = false;
     cancel_wait();
   }
@@ -102,9 +102,9 @@ bool Claimer::send_next() {
     return true;
   }
   if (is_stopping_ || !may_claim()) return false;
-  const Demand wanted = demand();
-  if (wanted.max_jobs == 0) return false;
-  if (is_wait_due(wanted)) {
+  const ShareRota::Terms wanted = terms();
+  if (wanted.demand.max_jobs == 0) return false;
+  if (is_wait_due(wanted.demand)) {
     if (config_.once) return false;
     if (session_.ask_borrower()) return true;
     if (may_wait()) return send_wait();
@@ -118,8 +118,8 @@ bool Claimer::send_next() {
 void Claimer::claim_if_due() {
   if (!session_.is_free() || !heartbeat_.is_established() || holding_off_.is_running()) return;
   if (doubt_since_ || is_stopping_ || !heartbeat_.is_fresh()) return;
-  const Demand wanted = demand();
-  if (wanted.max_jobs > 0 && !is_wait_due(wanted)) send_claim(wanted);
+  const ShareRota::Terms wanted = terms();
+  if (wanted.demand.max_jobs > 0 && !is_wait_due(wanted.demand)) send_claim(wanted);
 }
 
 // A worker that cannot beat does not claim.
@@ -133,28 +133,31 @@ bool Claimer::may_claim() {
   return false;
 }
 
-Demand Claimer::demand() const {
+ShareRota::Terms Claimer::terms() const {
   const std::size_t waiting = held_.count(HeldJob::State::prefetched);
   const std::size_t held =
       held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked) + waiting;
-  const Slots slots{.concurrency = config_.concurrency,
-                    .batch_slots = config_.batch_slots,
-                    .extra = extra_jobs ? extra_jobs() : 0,
-                    .held = held,
-                    .in_use = slots_in_use ? slots_in_use() + waiting : held,
-                    .target = prefetch_.target(config_.concurrency + config_.batch_slots),
-                    .has_no_prefetch = has_no_prefetch_};
-  return bound_.within(demand_for(slots), held_.bytes());
+  const std::size_t concurrency = slots ? slots() : config_.concurrency;
+  const Slots counted{.concurrency = concurrency,
+                      .batch_slots = config_.batch_slots,
+                      .extra = extra_jobs ? extra_jobs() : 0,
+                      .held = held,
+                      .in_use = slots_in_use ? slots_in_use() + waiting : held,
+                      .target = prefetch_.target(concurrency + config_.batch_slots),
+                      .has_no_prefetch = has_no_prefetch_};
+  const Demand whole = bound_.within(demand_for(counted), held_.bytes());
+  return rota_.next(whole, shares ? shares() : std::vector<TaskShare>());
 }
 
-void Claimer::send_claim(Demand demand) {
+void Claimer::send_claim(const ShareRota::Terms& terms) {
   activity_ = Activity::claiming;
-  was_for_slots_ = demand.start_jobs > 0;
+  was_for_slots_ = terms.demand.start_jobs > 0;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
   sent_at_ = sent_at;
   const bool held_nothing = held_.empty();
-  const auto tasks = tasks_ ? std::optional(array_literal(*tasks_)) : std::nullopt;
+  const auto& names = terms.tasks ? terms.tasks : tasks_;
+  const auto tasks = names ? std::optional(array_literal(*names)) : std::nullopt;
   Calls calls;
   std::vector<ReplyHandler> handlers;
   Commit commit = Commit::each;
@@ -164,20 +167,21 @@ void Claimer::send_claim(Demand demand) {
     handlers.push_back(std::move(outcomes->take_reply));
   }
   calls.push_back({lost_.next_claim(),
-                   {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
-                    std::to_string(demand.start_jobs)},
+                   {std::to_string(worker_id), std::to_string(terms.demand.max_jobs), tasks,
+                    std::to_string(terms.demand.start_jobs)},
                    bound_.free_bytes(held_.bytes())});
   handlers.emplace_back([=, this](Reply reply) {
     activity_ = Activity::none;
     patience_.claim_took(timers_.now() - sent_at, std::holds_alternative<QueryResult>(reply));
-    take_claim(demand, worker_id, sent_at, held_nothing, reply);
+    take_claim(terms, worker_id, sent_at, held_nothing, reply);
     become_quiet();
   });
   session_.send(std::move(calls), commit, patience_.duration(), std::move(handlers));
 }
 
-void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
+void Claimer::take_claim(const ShareRota::Terms& terms, std::int64_t worker_id, TimePoint sent_at,
                          bool held_nothing, Reply& reply) {
+  const Demand& demand = terms.demand;
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) {
     doubt_since_ = sent_at;
     if (lost_.take(demand.max_jobs, *lost, log_)) bound_.expect_largest();
@@ -190,6 +194,8 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   last_skip_.clear();
   const bool was_woken = std::exchange(was_woken_, false);
   QueryResult& rows = std::get<QueryResult>(reply);
+  rota_.take_answer(terms, rows.size());
+  if (rows.empty() && !terms.is_for_all) return;
   if (rows.empty()) {
     // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
     if (was_woken) heartbeat_.beat_now();
@@ -262,10 +268,6 @@ std::vector<ClaimKey> Claimer::waiting_jobs() const {
   const std::vector<ClaimKey> running = held_.in_state(HeldJob::State::running);
   claims.insert(claims.end(), running.begin(), running.end());
   return claims;
-}
-
-bool Claimer::may_go_back(ClaimKey claim) const {
-  return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
 }
 
 // Releases each job that has waited for a slot for half a heartbeat interval: another worker may
@@ -390,10 +392,6 @@ void Claimer::skip(const std::string& reason) {
   if (reason == last_skip_) return;
   last_skip_ = reason;
   log_.warning("claim_skipped", {{"reason", reason}});
-}
-
-void Claimer::become_quiet() {
-  if (is_stopping_ && is_quiet() && on_quiet) on_quiet();
 }
 
 }  // namespace pulse

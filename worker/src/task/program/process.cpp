@@ -1,0 +1,264 @@
+#include "task/program/process.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "task/program/set.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// After end of file, and then between SIGTERM and SIGKILL.
+constexpr Duration kExitGrace = 5s;
+constexpr const char* kUnknownJob = "an answer for a job that it does not have";
+// A process that does not read gets no more.
+constexpr std::size_t kMaxUnread = std::size_t{1024} * 1024;
+
+ExecutionEnd end_of_kind(ExecutionEnd::Kind kind, std::string error, std::string reason) {
+  ExecutionEnd end;
+  end.kind = kind;
+  end.error = std::move(error);
+  end.reason = std::move(reason);
+  return end;
+}
+
+}  // namespace
+
+ProgramProcess::ProgramProcess(ProgramSet& set)
+    : set_(set),
+      child_(set.loop(), set.command(),
+             {[this](std::string_view line) { take_line(line); },
+              [this](const std::string& why) { end_because(why); },
+              [this](const ExecutionEnd& end) { take_end(end); },
+              [this](std::string_view beginning) { take_long_line(beginning); }}),
+      name_(set.command().task),
+      hello_limit_(set.timers(), [this] { end_because("it has not said hello in time"); }),
+      limit_(set.timers(), [this] { interrupt_jobs(); }),
+      close_(set.timers(), [this] { child_.terminate(kExitGrace); }) {}
+
+std::optional<ExecutionEnd> ProgramProcess::start(ProcessLimits limits, Duration start_limit) {
+  deadline_ = limits.deadline;
+  hello_limit_.start_in(start_limit);
+  return child_.start(limits);
+}
+
+std::size_t ProgramProcess::free_places() const {
+  if (state_ != State::serving || child_.backlog() >= kMaxUnread) return 0;
+  return hello_.takes - std::min(hello_.takes, in_flight());
+}
+
+std::size_t ProgramProcess::free_places(const std::string& task) const {
+  const auto takes = hello_.tasks.find(task);
+  if (takes == hello_.tasks.end()) return 0;
+  const auto has = per_task_.find(task);
+  const std::size_t taken = has == per_task_.end() ? 0 : has->second;
+  return std::min(free_places(), takes->second - std::min(takes->second, taken));
+}
+
+void ProgramProcess::give(ProcessExecution& execution) {
+  if (in_flight_.empty()) {
+    child_.forget_errors();
+    busy_since_ = set_.timers().now();
+  }
+  child_.to_write() += execution.line();
+  in_flight_.emplace(execution.job_id(), &execution);
+  ++per_task_[execution.task()];
+  execution.begin(*this);
+  if (execution.deadline() < deadline_) ping();
+}
+
+void ProgramProcess::forget(ProcessExecution& execution) {
+  std::erase(answered_, &execution);
+  const auto entry = in_flight_.find(execution.job_id());
+  if (entry == in_flight_.end() || entry->second != &execution) return;
+  in_flight_.erase(entry);
+  --per_task_[execution.task()];
+}
+
+void ProgramProcess::tell_to_stop(const ProcessExecution& execution, Duration grace) {
+  append_program_cancel_line(child_.to_write(), execution.job_id(), execution.reason(), grace);
+  set_.advance_soon();
+}
+
+// A handler that ignores the order to stop costs the program the place, and no other job the end.
+// But a job after the end of the claim, or a job to be killed, must not go on.
+void ProgramProcess::lose_patience(ProcessExecution& execution) {
+  const std::string why = "job " + std::to_string(execution.job_id()) + " did not stop in time";
+  const bool must_not_go_on = execution.is_lost() || execution.reason() == EndReason::unreachable;
+  if (must_not_go_on) return end_because(why);
+  has_abandoned_ = true;
+  set_.log_fault(name_, why);
+  ExecutionEnd end = end_of_kind(ExecutionEnd::Kind::failed, "its handler did not stop in time",
+                                 "did not stop in time");
+  end.stopped_by = ExecutionEnd::StoppedBy::worker;
+  end_job(execution, std::move(end));
+  if (state_ == State::serving) retire(std::nullopt);
+  set_.advance_soon();
+}
+
+void ProgramProcess::retire(std::optional<Duration> limit) {
+  if (state_ != State::serving) return;
+  state_ = State::retiring;
+  if (limit) limit_.start_in(*limit);
+  leave_if_idle();
+  set_.advance_soon();
+}
+
+// End of file behind the last answer. An abandoned handler would run on.
+void ProgramProcess::leave_if_idle() {
+  if (state_ != State::retiring || in_flight() > 0 || close_.is_running()) return;
+  limit_.stop();
+  if (has_abandoned_) return child_.terminate(kExitGrace);
+  child_.close_input();
+  close_.start_in(kExitGrace);
+}
+
+void ProgramProcess::interrupt_jobs() {
+  while (!in_flight_.empty()) {
+    end_job(*in_flight_.begin()->second,
+            end_of_kind(ExecutionEnd::Kind::interrupted, "its program was replaced", "replaced"));
+  }
+  has_abandoned_ = true;
+  set_.advance_soon();
+}
+
+void ProgramProcess::end_because(std::string why) {
+  if (state_ == State::ending) return;
+  state_ = State::ending;
+  why_ = std::move(why);
+  set_.log_fault(name_, why_);
+  child_.terminate(Duration::zero());
+}
+
+void ProgramProcess::ping() {
+  TimePoint first = set_.timers().now() + set_.idle_limit();
+  for (const auto& [id, execution] : in_flight_) first = std::min(first, execution->deadline());
+  if (first == deadline_) return;
+  deadline_ = first;
+  child_.set_deadline(first);
+}
+
+void ProgramProcess::take_line(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos || state_ == State::ending) return;
+  state_ == State::starting ? take_hello(line) : take_answer(line);
+}
+
+void ProgramProcess::take_hello(std::string_view line) {
+  std::string why;
+  auto hello = parse_hello(line, why);
+  if (!hello) return end_because("it wrote " + why);
+  why = set_.refusal_of(*hello);
+  if (!why.empty()) return end_because(why);
+  hello_limit_.stop();
+  hello_ = std::move(*hello);
+  if (!hello_.name.empty()) name_ = hello_.name;
+  state_ = State::serving;
+  set_.take_hello(*this);
+}
+
+void ProgramProcess::take_answer(std::string_view line) {
+  std::string why;
+  auto parsed = parse_process_line(line, why);
+  if (!parsed) return take_unreadable(line, why);
+  if (parsed->takes) return drop("a number of jobs outside of its hello");
+  const auto entry = in_flight_.find(parsed->job_id);
+  if (entry == in_flight_.end()) return drop(kUnknownJob);
+  ProcessExecution& execution = *entry->second;
+  if (parsed->logged) take_logged(execution, *parsed->logged);
+  if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
+  if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
+  if (parsed->is_done && !parsed->end) {
+    end_job(execution, end_of_kind(ExecutionEnd::Kind::done, "its transaction did not commit", {}));
+  } else if (parsed->end) {
+    end_job(execution, std::move(*parsed->end));
+  }
+}
+
+// Only a line with the name of a job in hand, or of nobody's job, leaves no job without an end.
+void ProgramProcess::take_unreadable(std::string_view line, const std::string& why) {
+  const auto job_id = job_of_line(line);
+  if (job_id && in_flight_.contains(*job_id)) return fail_job(*job_id, "it answered with " + why);
+  if (names_text_as_job(line)) return drop(kUnknownJob);
+  std::string ignored;
+  end_because("it wrote " + (parse_hello(line, ignored) ? "a second hello" : why));
+}
+
+void ProgramProcess::take_long_line(std::string_view beginning) {
+  const auto job_id = state_ == State::starting ? std::nullopt : job_of_line(beginning);
+  if (job_id && in_flight_.contains(*job_id)) {
+    return fail_job(*job_id, "it answered with a line longer than 1 MB");
+  }
+  end_because("it wrote a line longer than 1 MB");
+}
+
+void ProgramProcess::take_logged(const ProcessExecution& execution, const LoggedText& logged) {
+  set_.log_text(execution, name_, logged);
+}
+
+void ProgramProcess::fail_job(std::int64_t job_id, const std::string& why) {
+  ExecutionEnd end = end_of_kind(ExecutionEnd::Kind::failed, why, why);
+  end_job(*in_flight_.at(job_id), std::move(end));
+}
+
+void ProgramProcess::end_job(ProcessExecution& execution, ExecutionEnd end) {
+  in_flight_.erase(execution.job_id());
+  --per_task_[execution.task()];
+  execution.end_with(std::move(end));
+  answered_.push_back(&execution);
+  set_.advance_soon();
+}
+
+// At each doubling, so that a flood is no flood in the log.
+void ProgramProcess::drop(const std::string& why) {
+  if (std::has_single_bit(static_cast<std::uint64_t>(++dropped_lines_))) {
+    set_.log_dropped(name_, why, dropped_lines_);
+  }
+}
+
+void ProgramProcess::deliver() {
+  if (!answered_.empty()) {
+    const TimePoint now = set_.timers().now();
+    const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
+    for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
+  }
+  leave_if_idle();
+}
+
+// A job alone in the process has most likely ended the process. Of several jobs any may have, so
+// each job ends as if the worker was lost.
+ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
+  using Kind = ExecutionEnd::Kind;
+  ExecutionEnd told = end;
+  if (end.stopped_by == ExecutionEnd::StoppedBy::silence) return told;
+  std::string error = "its program exited with code " + std::to_string(end.exit_code);
+  if (end.kind == Kind::signalled || end.kind == Kind::minder_lost)
+    error = "its program: " + end.error;
+  if (!why_.empty()) error = "its program was ended: " + why_;
+  told.error = child_.with_errors(std::move(error));
+  told.kind = in_flight_.size() == 1 ? Kind::exited : Kind::crashed;
+  told.reason = "program ended";
+  return told;
+}
+
+void ProgramProcess::take_end(const ExecutionEnd& end) {
+  state_ = State::ending;
+  deliver();
+  const ExecutionEnd told = end_of_jobs(end);
+  while (!in_flight_.empty()) {
+    ProcessExecution& execution = *in_flight_.begin()->second;
+    forget(execution);
+    execution.end_with(told);
+    execution.deliver(std::nullopt);
+  }
+  ExecutionEnd whole = end;
+  whole.error = child_.with_errors(
+      !why_.empty() ? why_
+                    : (end.signal != 0 ? "signal " + std::to_string(end.signal)
+                                       : "exit code " + std::to_string(end.exit_code)));
+  set_.remove(*this, whole);
+}
+
+}  // namespace pulse
