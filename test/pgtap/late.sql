@@ -96,10 +96,10 @@ SELECT is(records_of(:job), 'ready, outcome failed, attempts 1, crashes 0, backo
 SELECT is(outcome, 'accepted', 'a repeat is told that it is done')
   FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}');
 SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
-UPDATE pulse.job SET crashes = 1 WHERE id = :job;
+UPDATE pulse.job SET crashes = 1, attempts = 2 WHERE id = :job;
 SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"its program died"}', '{exit}') \g /dev/null
 SELECT is(records_of(:job),
-  'ready, outcome lost, recovered crash, attempts 1, crashes 2, backoff 3',
+  'ready, outcome lost, recovered crash, attempts 2, crashes 2, backoff 7',
   'but is lost where it has crashed before');
 SELECT pulse.set_task('fragile', max_crashes => 1) \g /dev/null
 SELECT id AS job, token FROM given_claimed_job(:ann, 'fragile') \gset
