@@ -184,6 +184,29 @@ subtest 'a handler that ignores its order to stop' => sub {
     drain($worker);
 };
 
+subtest 'a claim that is taken away' => sub {
+    my $program = Pulse::ProgramFile->new('taken', hello => hello(9, mail => {}));
+    my ($gate, $other) = map { $program->gate($_) } qw(gate other);
+    my $worker = start_registered($program);
+    my $obeys = add('mail', '{"do": "obey"}');
+    my $bystander = add('mail', qq({"do": "wait", "gate": "$other"}));
+    my (undef, undef, undef, $pid) = $program->wait_for('began', $bystander);
+    $program->wait_for('began', $obeys);
+    value($node, "SELECT pulse.requeue_job($obeys, 'by hand')");
+    is(($program->wait_for('began', $obeys, 'mail', 2))[3], $pid,
+        'a handler that stops leaves the program as it is');
+    value($node, "SELECT pulse.cancel_job($obeys)");
+    my $deaf = add('mail', qq({"do": "deaf", "gate": "$gate"}), 'max_attempts => 2');
+    $program->wait_for('began', $deaf);
+    my $process = Pulse::Process->new($pid);
+    value($node, "SELECT pulse.requeue_job($deaf, 'by hand')");
+    ok($process->wait_gone, 'one that does not stop ends with its program');
+    $program->open_gate($_) for qw(gate other);
+    is(wait_finished($_), 'completed|2|0', "job $_ is run again") for $deaf, $bystander;
+    is(outcomes($node, $bystander), 'interrupted completed', 'the other one was interrupted');
+    drain($worker);
+};
+
 subtest 'answers that are not as they should be' => sub {
     my $program = Pulse::ProgramFile->new('answers', hello => hello(9, mail => {}));
     my $worker = start_registered($program);

@@ -23,8 +23,8 @@ constexpr Duration kOncePatience = 1min;
 constexpr Duration kSignalPause = 5s;
 
 constexpr const char* kNothingServed =
-    "it serves no task: no executable in the tasks folder (--tasks), no --process, and no function "
-    "of this database that its role may execute";
+    "it serves no task: no executable in the tasks folder (--tasks), no --process, no --program, and "
+    "no function of this database that its role may execute";
 
 std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<TimePoint> other) {
   return one && (!other || *one < *other) ? one : other;
@@ -298,7 +298,7 @@ WorkerState Worker::state() const {
   state.prefetched = static_cast<std::int64_t>(held_.count(HeldJob::State::prefetched));
   state.held = state.running + state.prefetched +
                static_cast<std::int64_t>(held_.count(HeldJob::State::ended));
-  state.concurrency = config_.concurrency;
+  state.concurrency = static_cast<std::int64_t>(slots());
   return state;
 }
 

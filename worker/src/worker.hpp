@@ -40,6 +40,12 @@ class Worker {
          const Connections& connections, StartExecution start_task, Timers& timers,
          const Random& random, Log& log);
 
+  // The info of the registration, in place of the constructor's; set before start().
+  void set_info(std::string info_json) { heartbeat_.set_info(std::move(info_json)); }
+  // Jobs that may run at once now.
+  std::size_t slots() const {
+    return claimer_.slots ? claimer_.slots() : static_cast<std::size_t>(config_.concurrency);
+  }
   // Tasks that wait in a queue; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
   // Tasks that threads of this process take; set before start(). `threads_in_use` counts the

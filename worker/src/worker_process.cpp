@@ -100,10 +100,13 @@ void WorkerProcess::take_end() {
   worker_.on_finished = [this](ExitCode code) { end(code); };
 }
 
+// Programs may take their time to say good-bye, unless the worker is forced to end.
 void WorkerProcess::end(ExitCode code) {
   if (std::exchange(is_over_, true)) return;
   exit_code_ = code;
-  loop_.stop();
+  if (!has_begun_ || code == ExitCode::forced) return loop_.stop();
+  programs_.drain();
+  programs_.when_gone([this] { loop_.stop(); });
 }
 
 // The worker registers once each program has said which tasks it serves.
@@ -129,12 +132,16 @@ void WorkerProcess::serve_tasks() {
 void WorkerProcess::begin() {
   has_begun_ = true;
   serve_tasks();
+  worker_.set_info(identity_json(read_identity(), static_cast<int>(worker_.slots())));
   if (surroundings_.crontab) worker_.load_crontab(std::move(*surroundings_.crontab));
   worker_.start();
 }
 
 // A process that has not registered has nothing to drain.
-void WorkerProcess::take_stop() { has_begun_ ? worker_.take_signal() : end(ExitCode::drained); }
+void WorkerProcess::take_stop() {
+  if (is_over_) return loop_.stop();
+  has_begun_ ? worker_.take_signal() : end(ExitCode::drained);
+}
 
 void WorkerProcess::take_signals() {
   signals_.on(SIGTERM, [this] { take_stop(); });

@@ -7,6 +7,7 @@
 //   unreachable      interrupted: the job asked to be killed while the database cannot be reached
 //   revoked          nothing: the claim is over
 //   interrupted      nothing: deregistering speaks for all jobs; unless the task has an answer
+// A job whose program has died fails, or dies with the program: see ExecutionEnd.
 // A task that a minder has ended because this loop stood still is interrupted, too, and the job
 // goes on.
 //

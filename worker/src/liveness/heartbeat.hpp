@@ -41,6 +41,9 @@ class Heartbeat {
   Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const ReportedClaims& held,
             Log& log);
 
+  // Of registrations from now on.
+  void set_info(std::string info_json) { config_.info_json = std::move(info_json); }
+
   // The tasks that the next registration names.
   void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
 
@@ -113,7 +116,7 @@ class Heartbeat {
   void log_failure(const char* statement, const Reply& reply, LogLevel level = LogLevel::warning);
   Duration answer_deadline() const;
 
-  const HeartbeatConfig config_;
+  HeartbeatConfig config_;
   Repeats failures_;
   Session& session_;
   Timers& timers_;

@@ -36,7 +36,7 @@ ProgramProcess::ProgramProcess(ProgramSet& set)
               [this](std::string_view beginning) { take_long_line(beginning); }}),
       name_(set.command().task),
       hello_limit_(set.timers(), [this] { end_because("it has not said hello in time"); }),
-      limit_(set.timers(), [this] { interrupt_jobs(); }),
+      limit_(set.timers(), [this] { cut_off(); }),
       close_(set.timers(), [this] { child_.terminate(kExitGrace); }) {}
 
 std::optional<ExecutionEnd> ProgramProcess::start(ProcessLimits limits, Duration start_limit) {
@@ -84,11 +84,18 @@ void ProgramProcess::tell_to_stop(const ProcessExecution& execution, Duration gr
 }
 
 // A handler that ignores the order to stop costs the program the place, and no other job the end.
-// But a job after the end of the claim, or a job to be killed, must not go on.
+// But a job after the end of the claim, or a job to be killed, must not go on: then the other jobs
+// are interrupted, which is no crash of theirs.
 void ProgramProcess::lose_patience(ProcessExecution& execution) {
+  if (execution.is_lost() && in_flight_.size() > 1) {
+    return execution.give_more_time(set_.kill_allowance());
+  }
   const std::string why = "job " + std::to_string(execution.job_id()) + " did not stop in time";
-  const bool must_not_go_on = execution.is_lost() || execution.reason() == EndReason::unreachable;
-  if (must_not_go_on) return end_because(why);
+  const EndReason reason = execution.reason();
+  if (reason == EndReason::revoked || reason == EndReason::unreachable) {
+    is_cut_off_ = true;
+    return end_because(why);
+  }
   has_abandoned_ = true;
   set_.log_fault(name_, why);
   ExecutionEnd end = end_of_kind(ExecutionEnd::Kind::failed, "its handler did not stop in time",
@@ -107,6 +114,10 @@ void ProgramProcess::retire(std::optional<Duration> limit) {
   set_.advance_soon();
 }
 
+void ProgramProcess::leave() {
+  state_ == State::starting ? end_because("the worker ends") : retire(std::nullopt);
+}
+
 // End of file behind the last answer. An abandoned handler would run on.
 void ProgramProcess::leave_if_idle() {
   if (state_ != State::retiring || in_flight() > 0 || close_.is_running()) return;
@@ -116,13 +127,11 @@ void ProgramProcess::leave_if_idle() {
   close_.start_in(kExitGrace);
 }
 
-void ProgramProcess::interrupt_jobs() {
-  while (!in_flight_.empty()) {
-    end_job(*in_flight_.begin()->second,
-            end_of_kind(ExecutionEnd::Kind::interrupted, "its program was replaced", "replaced"));
-  }
-  has_abandoned_ = true;
-  set_.advance_soon();
+// The jobs in hand run again once the process has ended.
+void ProgramProcess::cut_off() {
+  is_cut_off_ = true;
+  why_ = "new code took its place";
+  child_.terminate(kExitGrace);
 }
 
 void ProgramProcess::end_because(std::string why) {
@@ -222,6 +231,7 @@ void ProgramProcess::deliver() {
   if (!answered_.empty()) {
     const TimePoint now = set_.timers().now();
     const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
+    has_answered_ = true;
     for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
   }
   leave_if_idle();
@@ -239,6 +249,7 @@ ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
   if (!why_.empty()) error = "its program was ended: " + why_;
   told.error = child_.with_errors(std::move(error));
   told.kind = in_flight_.size() == 1 ? Kind::exited : Kind::crashed;
+  if (is_cut_off_) told.kind = Kind::interrupted;
   told.reason = "program ended";
   return told;
 }

@@ -31,6 +31,7 @@ class ProgramProcess final : public JobProcess {
   bool has_said_hello() const { return !hello_.tasks.empty(); }
   bool is_serving() const { return state_ == State::serving; }
   bool is_retiring() const { return state_ == State::retiring; }
+  bool has_answered() const { return has_answered_; }
   const Hello& hello() const { return hello_; }
   const std::string& name() const { return name_; }
   std::size_t in_flight() const { return in_flight_.size() + answered_.size(); }
@@ -41,6 +42,8 @@ class ProgramProcess final : public JobProcess {
   void give(ProcessExecution& execution);
   // Gets no further job; ends after the last answer, or when `limit` has passed.
   void retire(std::optional<Duration> limit);
+  // As retire(), and a process without a hello ends at once.
+  void leave();
   // Ends the process at once; the jobs in flight end with `why` in the error.
   void end_because(std::string why);
   // Hands the answers of this iteration to the executor.
@@ -65,7 +68,7 @@ class ProgramProcess final : public JobProcess {
   void end_job(ProcessExecution& execution, ExecutionEnd end);
   void drop(const std::string& why);
   void leave_if_idle();
-  void interrupt_jobs();
+  void cut_off();
   void take_end(const ExecutionEnd& end);
   ExecutionEnd end_of_jobs(const ExecutionEnd& end) const;
 
@@ -75,6 +78,8 @@ class ProgramProcess final : public JobProcess {
   Hello hello_;
   std::string name_;
   std::string why_;             // why the process is being ended
+  bool has_answered_ = false;
+  bool is_cut_off_ = false;     // by the worker, for no fault of the jobs in hand
   bool has_abandoned_ = false;  // a handler did not stop in time, and may still run
   std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
   std::unordered_map<std::string, std::size_t> per_task_;

@@ -15,6 +15,8 @@ constexpr Duration kMostRestartPause = 5s;
 // How long a process outlives a loop that stands still, before the server has told its threshold.
 constexpr Duration kFirstIdleLimit = 60s;
 constexpr int kPingsInIdleLimit = 4;
+// Between SIGTERM and SIGKILL of a process whose worker stands still.
+constexpr Duration kSilenceGrace = 200ms;
 
 }  // namespace
 
@@ -50,7 +52,7 @@ bool ProgramSet::start_one() {
   const auto failure =
       program->start({.minder_path = settings_.minder_path,
                       .rules = settings_.rules,
-                      .silence_grace = kill_allowance_,
+                      .silence_grace = kSilenceGrace,
                       .deadline = timers().now() + settings_.start_limit + idle_limit_,
                       .environment = program_environment(settings_.environment, environ, variables),
                       .written = settings_.written,
@@ -106,7 +108,6 @@ std::string ProgramSet::refusal_of(const Hello& hello) const {
 }
 
 void ProgramSet::take_hello(ProgramProcess& program) {
-  backoff_.succeeded();
   tasks_.clear();
   limits_.clear();
   for (const auto& [task, takes] : program.hello().tasks) {
@@ -160,6 +161,7 @@ void ProgramSet::refuse(const std::string& reason) {
 
 void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
   const bool has_said_hello = program.has_said_hello();
+  const bool has_answered = program.has_answered();
   const bool was_candidate = &program == candidate_;
   settings_.log.info("program_ended", {{"program", program.name()}, {"reason", end.error}});
   std::erase_if(programs_, [&](const auto& each) { return each.get() == &program; });
@@ -167,13 +169,16 @@ void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
     refuse(end.error);
   } else if (!is_ready_ && !has_said_hello) {
     return callbacks_.on_failed(command_.task + ": " + end.error);
-  } else if (!has_said_hello && is_short()) {
+  } else if (has_answered) {
+    backoff_.succeeded();
+  } else if (is_short()) {
     pause();
   }
   const bool has_old = std::any_of(programs_.begin(), programs_.end(),
                                    [](const auto& each) { return each->is_retiring(); });
   if (is_wanted_again_ && to_replace_ == 0 && !has_old) replace();
   advance_soon();
+  callbacks_.on_ended();
 }
 
 // --- jobs ---
@@ -235,6 +240,7 @@ bool ProgramSet::is_limited(const std::string& task) const { return limits_.cont
 
 void ProgramSet::drain() {
   is_draining_ = true;
+  restart_.stop();
   advance_soon();
 }
 
@@ -248,7 +254,7 @@ void ProgramSet::advance() {
   for (const auto& program : programs_) program->deliver();
   hand_out();
   for (const auto& program : programs_) {
-    if (is_draining_ && waiting() == 0) program->retire(std::nullopt);
+    if (is_draining_ && waiting() == 0) program->leave();
     program->flush();
   }
   is_advancing_ = false;

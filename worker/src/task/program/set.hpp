@@ -53,6 +53,7 @@ struct ProgramCallbacks {
   std::function<void()> on_hello;  // tasks may have changed
   // The first start of a process has failed.
   std::function<void(const std::string& reason)> on_failed;
+  std::function<void()> on_ended;  // a process is gone
   std::function<void()> on_more_places;
   std::function<bool()> may_begin;  // a job more, under a limit on all slots
 };
@@ -65,6 +66,7 @@ class ProgramSet final : public JobQueue {
   void start();
   // Each process has said hello.
   bool is_ready() const { return is_ready_; }
+  bool has_processes() const { return !programs_.empty(); }
   const std::set<std::string>& tasks() const { return tasks_; }
   // Starts processes with new code in place of these.
   void replace();
@@ -89,6 +91,7 @@ class ProgramSet final : public JobQueue {
   Timers& timers() override { return settings_.loop.timers(); }
   const ProcessCommand& command() const { return command_; }
   Duration idle_limit() const { return idle_limit_; }
+  Duration kill_allowance() const { return kill_allowance_; }
   void ping_soon() override { pinging_.start_soon(); }
   bool withdraw(ProcessExecution& execution) override;
   void advance_soon();

@@ -15,6 +15,7 @@ ProgramTasks::ProgramTasks(const std::vector<ProcessCommand>& commands,
     };
     callbacks.on_hello = [this] { take_hello(); };
     callbacks.on_failed = [this](const std::string& reason) { on_failed(reason); };
+    callbacks.on_ended = [this] { check_gone(); };
     callbacks.on_more_places = [this] { on_more_extra(); };
     callbacks.may_begin = [this] { return !shares_slots_ || has_free_slot(); };
     sets_.push_back(std::make_unique<ProgramSet>(commands[number], settings, std::move(callbacks)));
@@ -42,6 +43,17 @@ std::string ProgramTasks::refusal() const {
     if (!set->refusal().empty()) return set->refusal();
   }
   return {};
+}
+
+void ProgramTasks::when_gone(std::function<void()> then) {
+  then_ = std::move(then);
+  check_gone();
+}
+
+void ProgramTasks::check_gone() {
+  const bool is_gone = std::all_of(sets_.begin(), sets_.end(),
+                                   [](const auto& set) { return !set->has_processes(); });
+  if (is_gone && then_) std::exchange(then_, nullptr)();
 }
 
 ProgramSet* ProgramTasks::set_of(const std::string& task) const {

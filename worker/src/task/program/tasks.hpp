@@ -27,6 +27,8 @@ class ProgramTasks final : public TaskQueue {
   void replace();
   // Why new code could not take the place of old code; empty after a success.
   std::string refusal() const;
+  // Calls once no process is left, which takes ten seconds at most after drain().
+  void when_gone(std::function<void()> then);
   // As StartExecution, of a job that takes() accepts. Must outlive the started executions.
   ExecutionStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
                        ExecutionCallbacks callbacks);
@@ -54,11 +56,13 @@ class ProgramTasks final : public TaskQueue {
   ProgramSet* set_of(const std::string& task) const;
   std::string refusal_of(std::size_t number, const std::string& task) const;
   void take_hello();
+  void check_gone();
   std::size_t in_flight() const { return sum(&ProgramSet::in_flight); }
   std::size_t sum(std::size_t (ProgramSet::*count)() const) const;
 
   const bool shares_slots_;
   bool is_ready_ = false;
+  std::function<void()> then_;  // see when_gone()
   std::vector<std::string> served_;  // at the last hello
   std::vector<std::unique_ptr<ProgramSet>> sets_;
 };
