@@ -21,6 +21,14 @@ sub tmux {
     return $out;
 }
 
+# A new server is refused by one that still ends.
+sub end_server {
+    my $server = Pulse::Process->new(tmux('display-message', '-p', '#{pid}'));
+    tmux('kill-server');
+    $server->wait_gone or die "tmux survives\n";
+    return;
+}
+
 sub screen { return tmux('capture-pane', '-p') }
 
 # A screen that shows this, or the last one there was.
@@ -153,7 +161,7 @@ subtest 'an interrupt' => sub {
     my $screen = wait_for_screen(qr/^ended -?echo/m, 'ends it');
     like($screen, qr/^ended echo/m, 'and leaves the terminal as it was');
     like($screen, qr/^status 130$/m, 'with the status of an interrupt');
-    tmux('kill-server');
+    end_server();
 };
 
 subtest 'an interrupt of a pager' => sub {
@@ -166,7 +174,7 @@ subtest 'an interrupt of a pager' => sub {
     unlike($screen, qr/^ended/m, 'and ends nothing');
     keys_are('Enter', 'q');
     wait_for_screen(qr/^ended echo/m, 'as q does');
-    tmux('kill-server');
+    end_server();
 };
 
 subtest 'a terminal that is closed' => sub {
@@ -174,7 +182,7 @@ subtest 'a terminal that is closed' => sub {
         "trap '' HUP; exec pulse top -i 200ms -d '$database'");
     wait_for_screen(qr/^\[1 tasks\]/m, 'it is drawn');
     my $process = Pulse::Process->new(tmux('display-message', '-p', '#{pane_pid}'));
-    tmux('kill-server');
+    end_server();
     ok($process->wait_gone, 'ends it, though it hears of no hang-up');
 };
 

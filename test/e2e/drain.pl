@@ -178,7 +178,7 @@ subtest 'usage' => sub {
     command_like([ 'pulse-worker', '--help' ], qr/--grace/, 'its help');
     my $worker = dirname(__FILE__) . '/../../worker';
     my $pages = join '', map { slurp_file("$worker/$_.md") }
-      qw(README operating handlers ../docs/tasks);
+      qw(README operating handlers ../docs/tasks ../docs/programs);
     my ($help) = run_command([ 'pulse-worker', '--help' ]);
     my @missing = grep { $pages !~ /\Q$_\E(?![a-z-])/ } $help =~ /(--[a-z][a-z-]*)/g;
     is_deeply([ grep { !/^--(?:help|version)$/ } @missing ], [], 'each option stands in its pages');

@@ -261,7 +261,7 @@ SELECT refuses(format('SELECT * FROM pulse.' || f.call, a.jobs, a.tokens), 'PU00
                ('ARRAY[[1]]', 'ARRAY[1]', 'jobs in two dimensions')) AS a (jobs, tokens, what);
 SELECT throws_like(
   'SELECT * FROM pulse.fail_late(ARRAY[1], ARRAY[1], ARRAY[''late''], ARRAY[''noon''])',
-  'cause is noon, not timeout, stall or silence', 'a cause is named that is none');
+  'cause is noon, not timeout, stall, silence, crash or exit', 'a cause is named that is none');
 CREATE FUNCTION outcomes(call text) RETURNS text
   LANGUAGE plpgsql AS $$
 DECLARE

@@ -34,7 +34,8 @@ bool ProcessExecution::take_back() { return queue_.withdraw(*this); }
 
 // Tells the process in a line; the process must answer in time.
 void ProcessExecution::terminate(Duration grace) {
-  if (end_) return;
+  // Each newer claim of the job ends this one again: that neither shortens nor renews the time.
+  if (end_ || has_last_time_) return;
   if (queue_.withdraw(*this)) end_with(withdrawn_end());
   is_lost_ = is_lost_ || grace == Duration::zero();
   if (!end_ && !std::exchange(is_told_, true)) process_->tell_to_stop(*this, grace);
@@ -49,6 +50,7 @@ void ProcessExecution::lose_patience() {
 
 void ProcessExecution::give_more_time(Duration grace) {
   is_lost_ = false;
+  has_last_time_ = true;
   patience_.start_in(grace);
 }
 

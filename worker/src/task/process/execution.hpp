@@ -90,6 +90,7 @@ class ProcessExecution final : public Execution {
   EndReason reason_ = EndReason::none;
   bool is_told_ = false;
   bool is_lost_ = false;
+  bool has_last_time_ = false;  // see give_more_time()
   std::optional<ExecutionEnd> end_;
   TaskProgress progress_;
   std::optional<std::string> payload_;
