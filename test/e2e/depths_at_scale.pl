@@ -76,7 +76,7 @@ my $figures = q{
                      (SELECT count(DISTINCT queue_name) FROM j)
     UNION ALL SELECT 'waiting of the status',
                      (SELECT sum(waiting) FROM q WHERE queue_name IS NOT NULL),
-                     (SELECT count(*) FROM j WHERE index_lane = 'p'
+                     (SELECT count(*) FROM j WHERE state = 'parked'
                          AND queue_name IN (SELECT queue_name FROM q))
     UNION ALL SELECT 'running of the status',
                      (SELECT sum(running) FROM q WHERE queue_name IS NOT NULL),
@@ -229,7 +229,8 @@ subtest 'under load' => sub {
         last if "$seen->{error} $seen->{wrong}" eq '0 0';
         Pulse::Lines::pause();
     }
-    is("$seen->{error} $seen->{wrong}", '0 0', 'and afterwards all are right again');
+    is("$seen->{error} $seen->{wrong}", '0 0',
+        "and afterwards all are right again ($seen->{what})");
     for (my $end = time + $PostgreSQL::Test::Utils::timeout_default; time < $end;) {
         @counted = ();
         $shown = poll_shown($session, $programs);

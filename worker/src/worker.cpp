@@ -23,7 +23,8 @@ constexpr Duration kOncePatience = 1min;
 constexpr Duration kSignalPause = 5s;
 
 constexpr const char* kNothingServed =
-    "it serves no task: no executable in the tasks folder (--tasks), no --process, no --program, and "
+    "it serves no task: no executable in the tasks folder (--tasks), no --process, no --program, "
+    "and "
     "no function of this database that its role may execute";
 
 std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<TimePoint> other) {

@@ -77,7 +77,7 @@ class ProgramProcess final : public JobProcess {
   State state_ = State::starting;
   Hello hello_;
   std::string name_;
-  std::string why_;             // why the process is being ended
+  std::string why_;  // why the process is being ended
   bool has_answered_ = false;
   bool is_cut_off_ = false;     // by the worker, for no fault of the jobs in hand
   bool has_abandoned_ = false;  // a handler did not stop in time, and may still run

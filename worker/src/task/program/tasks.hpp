@@ -62,7 +62,7 @@ class ProgramTasks final : public TaskQueue {
 
   const bool shares_slots_;
   bool is_ready_ = false;
-  std::function<void()> then_;  // see when_gone()
+  std::function<void()> then_;       // see when_gone()
   std::vector<std::string> served_;  // at the last hello
   std::vector<std::unique_ptr<ProgramSet>> sets_;
 };
