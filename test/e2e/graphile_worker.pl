@@ -248,7 +248,9 @@ push @compared, 48;
 same([49], 'the last attempt fails', q{SELECT S.add_job('t', '1', max_attempts => 1)},
     { tasks => { t => 'fail' } }, { tasks => { t => 'ok' } });
 same([50], 'a job of a queue fails', q{SELECT S.add_job('t', '1', 'q')},
-    q{SELECT S.add_job('u', '2', 'q')}, { tasks => { t => 'fail', u => 'ok' } });
+    q{SELECT S.add_job('u', '2', 'q')}, { tasks => { t => 'fail', u => 'ok' } },
+    # The other worker may end before it sees that the queue is free again.
+    { tasks => { u => 'ok' } });
 same([51], 'part of a list fails', q{SELECT S.add_job('t', '[1, 2, 3]')},
     { tasks => { t => 'part' } });
 same([52], 'all of it fails', q{SELECT S.add_job('t', '[1, 3]')}, { tasks => { t => 'part' } });
