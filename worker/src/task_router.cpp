@@ -1,6 +1,5 @@
 #include "task_router.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log/name_list.hpp"
@@ -55,18 +54,17 @@ std::vector<std::string> TaskRouter::read_tasks() {
   return tasks_of(listing);
 }
 
-bool TaskRouter::is_served(const std::string& task) const {
-  const auto has = [&](const std::vector<std::string>& tasks) {
-    return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
-  };
-  return has(processes_.names()) || has(folder_.list().identifiers);
+std::vector<std::string> TaskRouter::tasks_without_programs(
+    const TasksFolder::Listing& listing) const {
+  std::vector<std::string> tasks = processes_.names();
+  tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
+  return tasks;
 }
 
 std::vector<std::string> TaskRouter::tasks_of(const TasksFolder::Listing& listing) const {
-  std::vector<std::string> tasks = processes_.names();
+  std::vector<std::string> tasks = tasks_without_programs(listing);
   const std::vector<std::string> of_programs = programs_.names();
   tasks.insert(tasks.end(), of_programs.begin(), of_programs.end());
-  tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
   return tasks;
 }
 

@@ -28,13 +28,16 @@ class TaskRouter {
   std::vector<std::string> read_tasks();
   // The same without a log line, while a task that was served is missing.
   std::vector<std::string> read_tasks_again() { return tasks_of(folder_.list()); }
-  // Whether an executable or a persistent process serves the task.
-  bool is_served(const std::string& task) const;
+  // The tasks of executables and persistent processes.
+  std::vector<std::string> tasks_without_programs() const {
+    return tasks_without_programs(folder_.list());
+  }
 
  private:
   ExecutionStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
                        ExecutionCallbacks callbacks);
 
+  std::vector<std::string> tasks_without_programs(const TasksFolder::Listing& listing) const;
   std::vector<std::string> tasks_of(const TasksFolder::Listing& listing) const;
 
   FunctionTasks& functions_;

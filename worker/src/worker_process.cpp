@@ -111,9 +111,7 @@ void WorkerProcess::end(ExitCode code) {
 
 // The worker registers once each program has said which tasks it serves.
 void WorkerProcess::take_programs() {
-  programs_.is_served_elsewhere = [this](const std::string& task) {
-    return router_.is_served(task);
-  };
+  programs_.served_elsewhere = [this] { return router_.tasks_without_programs(); };
   programs_.on_ready = [this] { begin(); };
   programs_.on_failed = [this](const std::string& reason) {
     constexpr auto kCode = ExitCode::configuration;

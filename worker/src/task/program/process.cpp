@@ -176,7 +176,7 @@ void ProgramProcess::take_answer(std::string_view line) {
   const auto entry = in_flight_.find(parsed->job_id);
   if (entry == in_flight_.end()) return drop(kUnknownJob);
   ProcessExecution& execution = *entry->second;
-  if (parsed->logged) take_logged(execution, *parsed->logged);
+  if (parsed->logged) set_.log_text(execution, name_, *parsed->logged);
   if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
   if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
   if (parsed->is_done && !parsed->end) {
@@ -201,10 +201,6 @@ void ProgramProcess::take_long_line(std::string_view beginning) {
     return fail_job(*job_id, "it answered with a line longer than 1 MB");
   }
   end_because("it wrote a line longer than 1 MB");
-}
-
-void ProgramProcess::take_logged(const ProcessExecution& execution, const LoggedText& logged) {
-  set_.log_text(execution, name_, logged);
 }
 
 void ProgramProcess::fail_job(std::int64_t job_id, const std::string& why) {

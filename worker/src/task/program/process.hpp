@@ -63,7 +63,6 @@ class ProgramProcess final : public JobProcess {
   void take_answer(std::string_view line);
   void take_unreadable(std::string_view line, const std::string& why);
   void take_long_line(std::string_view beginning);
-  void take_logged(const ProcessExecution& execution, const LoggedText& logged);
   void fail_job(std::int64_t job_id, const std::string& why);
   void end_job(ProcessExecution& execution, ExecutionEnd end);
   void drop(const std::string& why);

@@ -100,13 +100,6 @@ void ProgramSet::start_missing() {
   }
 }
 
-std::string ProgramSet::refusal_of(const Hello& hello) const {
-  for (const auto& [task, takes] : hello.tasks) {
-    if (std::string why = callbacks_.refusal_of(task); !why.empty()) return why;
-  }
-  return {};
-}
-
 void ProgramSet::take_hello(ProgramProcess& program) {
   tasks_.clear();
   limits_.clear();

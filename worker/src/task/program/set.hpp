@@ -48,8 +48,8 @@ struct ProgramSettings {
 
 // The answers of all programs together.
 struct ProgramCallbacks {
-  // Why nobody can serve a hello with this task; empty if the set can.
-  std::function<std::string(const std::string& task)> refusal_of;
+  // Why the set cannot serve the tasks of a hello; empty if the set can.
+  std::function<std::string(const Hello& hello)> refusal_of;
   std::function<void()> on_hello;  // tasks may have changed
   // The first start of a process has failed.
   std::function<void(const std::string& reason)> on_failed;
@@ -95,7 +95,7 @@ class ProgramSet final : public JobQueue {
   void ping_soon() override { pinging_.start_soon(); }
   bool withdraw(ProcessExecution& execution) override;
   void advance_soon();
-  std::string refusal_of(const Hello& hello) const;
+  std::string refusal_of(const Hello& hello) const { return callbacks_.refusal_of(hello); }
   void take_hello(ProgramProcess& program);
   void remove(ProgramProcess& program, const ExecutionEnd& end);
   void log_fault(const std::string& program, const std::string& reason);

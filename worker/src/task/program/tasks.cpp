@@ -10,9 +10,7 @@ ProgramTasks::ProgramTasks(const std::vector<ProcessCommand>& commands,
     : shares_slots_(shares_slots) {
   for (std::size_t number = 0; number < commands.size(); ++number) {
     ProgramCallbacks callbacks;
-    callbacks.refusal_of = [this, number](const std::string& task) {
-      return refusal_of(number, task);
-    };
+    callbacks.refusal_of = [this, number](const Hello& hello) { return refusal_of(number, hello); };
     callbacks.on_hello = [this] { take_hello(); };
     callbacks.on_failed = [this](const std::string& reason) { on_failed(reason); };
     callbacks.on_ended = [this] { check_gone(); };
@@ -63,12 +61,17 @@ ProgramSet* ProgramTasks::set_of(const std::string& task) const {
   return nullptr;
 }
 
-std::string ProgramTasks::refusal_of(std::size_t number, const std::string& task) const {
-  const ProgramSet* other = set_of(task);
-  const bool is_elsewhere = is_served_elsewhere(task);
-  if (!is_elsewhere && (other == nullptr || other == sets_[number].get())) return {};
-  return "task '" + task + "' of its hello is served by " +
-         (is_elsewhere ? "an executable or --process" : "another --program");
+std::string ProgramTasks::refusal_of(std::size_t number, const Hello& hello) const {
+  const std::vector<std::string> elsewhere = served_elsewhere();
+  for (const auto& [task, takes] : hello.tasks) {
+    const ProgramSet* other = set_of(task);
+    const bool is_elsewhere =
+        std::find(elsewhere.begin(), elsewhere.end(), task) != elsewhere.end();
+    if (!is_elsewhere && (other == nullptr || other == sets_[number].get())) continue;
+    return "task '" + task + "' of its hello is served by " +
+           (is_elsewhere ? "an executable or --process" : "another --program");
+  }
+  return {};
 }
 
 void ProgramTasks::take_hello() {

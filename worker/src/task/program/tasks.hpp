@@ -45,8 +45,8 @@ class ProgramTasks final : public TaskQueue {
   std::size_t own_slots_in_use() const override;
   std::vector<TaskShare> shares() const override;
 
-  // Whether a task is served by an executable or by --process.
-  std::function<bool(const std::string& task)> is_served_elsewhere;
+  // The tasks of executables and of --process.
+  std::function<std::vector<std::string>()> served_elsewhere;
   std::function<void()> on_ready;
   std::function<void(const std::string& reason)> on_failed;
   // The tasks of a program have changed.
@@ -54,7 +54,7 @@ class ProgramTasks final : public TaskQueue {
 
  private:
   ProgramSet* set_of(const std::string& task) const;
-  std::string refusal_of(std::size_t number, const std::string& task) const;
+  std::string refusal_of(std::size_t number, const Hello& hello) const;
   void take_hello();
   void check_gone();
   std::size_t in_flight() const { return sum(&ProgramSet::in_flight); }
