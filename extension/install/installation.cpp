@@ -109,18 +109,27 @@ void move_installation(const Reading& reading) {
                             reading.system_identifier, GetSystemIdentifier(), epoch_base)));
 }
 
+void shift_numbers() {
+  begin_latest("SELECT pulse_internal.shift_numbers()", 0, nullptr, nullptr);
+  SPI_finish();
+}
+
 }  // namespace
 
 void record_installation() {
   if (is_up_to_date(current_reading())) return;
-  // Waits for another session that writes the first row; the invalidation of that session arrives
-  // with the lock.
+  // In the order of lock_numbers(), so that no adoption holds the one lock and waits for the other.
+  LockRelationOid(catalog()->worker_id_seq, RowExclusiveLock);
+  LockRelationOid(catalog()->token_seq, RowExclusiveLock);
+  // Waits for another session that writes the row; the invalidation of that session arrives with
+  // the lock.
   LockRelationOid(catalog()->installation, ShareRowExclusiveLock);
   if (is_up_to_date(current_reading())) return;
   if (cached.is_unused)
     write_first_row();
   else
     move_installation(cached);
+  shift_numbers();
   CommandCounterIncrement();
 }
 

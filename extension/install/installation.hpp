@@ -9,8 +9,8 @@
 namespace pulse {
 
 // Writes the row at first use. Updates the row if the tables are the same but the server or the
-// timeline differs: after pg_upgrade, a physical restore, a promotion. Called before the generation
-// of a number; cached afterwards.
+// timeline differs: after pg_upgrade, a physical restore, a promotion. Either begins an epoch, and
+// shifts the sequences of numbers. Called before the generation of a number; cached afterwards.
 void record_installation();
 
 // The epoch above the 40 bits of a sequence; valid only after record_installation().

@@ -38,12 +38,9 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS
   UNION ALL
   SELECT 'P2', j.id, 'a token that was never given out'
     FROM pulse.job AS j
-   WHERE j.token & 1099511627775 > (SELECT s.last_value FROM pulse.token_seq AS s)
-  UNION ALL
-  SELECT 'P2', j.id, 'a token above all that this installation has made'
-    FROM pulse.job AS j
-   WHERE j.token >> 40 > (SELECT pg_catalog.max(i.epoch_base + i.timeline)
-                            FROM pulse.installation AS i)
+   WHERE j.token > (SELECT (pg_catalog.max(i.epoch_base + i.timeline)::bigint << 40)
+                             + s.last_value
+                      FROM pulse.token_seq AS s, pulse.installation AS i GROUP BY s.last_value)
   UNION ALL
   -- No sweep would find the job when the job's worker is lost.
   SELECT 'P2', j.id, 'claimed in place and not listed'

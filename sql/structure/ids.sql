@@ -58,12 +58,13 @@ COMMENT ON VIEW pulse_internal.id_gaps IS
   'All gaps of ids; the last gap has no end before the leap, and no row before the next sweep.';
 
 -- Two standbys that were promoted one after the other, neither knowing of the other, are on one
--- timeline and leap from one place. So chance sets the leaps apart.
+-- timeline and leap from one place. So chance sets the leaps apart, and tokens and worker ids.
 CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint
   LANGUAGE sql VOLATILE PARALLEL UNSAFE
   RETURN ('x' || pg_catalog.left(pg_catalog.gen_random_uuid()::text, 8))::bit(32)::bigint >> 1;
 COMMENT ON FUNCTION pulse_internal.leap_offset() IS
-  'Returns how far beyond a multiple of 2^32 a leap ends: a random number below 2^31.';
+  'Returns how far beyond a multiple of 2^32 a leap ends, and how far a new epoch moves tokens and '
+  'worker ids: a random number below 2^31.';
 
 -- Called under a lock. A crash between two notes lets the next id leap once more: the place comes
 -- last. Of two attempts at one restore the later timeline leaps farther, past all ids that the

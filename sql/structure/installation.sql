@@ -127,6 +127,24 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.raise_sequences() IS
   'Raises each sequence of numbers and ids to the highest stored one.';
 
+-- Two servers may make numbers of one epoch, neither knowing of the other: two standbys that are
+-- promoted one after the other have the same timeline, and a dump may be restored and adopted
+-- twice. So chance sets the numbers apart. No rollback undoes setval(): a sequence moves forward,
+-- and begins anew at 2^39 only, in a later epoch.
+CREATE OR REPLACE FUNCTION pulse_internal.shift_numbers() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  PERFORM setval(n.sequence::regclass,
+                 1 + (n.last_value + pulse_internal.leap_offset()) % (1::bigint << 39))
+     FROM (SELECT 'pulse.token_seq', t.last_value FROM pulse.token_seq AS t
+            UNION ALL
+           SELECT 'pulse.worker_id_seq', w.last_value FROM pulse.worker_id_seq AS w)
+          AS n (sequence, last_value);
+END $$;
+COMMENT ON FUNCTION pulse_internal.shift_numbers() IS
+  'Moves the sequences of tokens and worker ids forward by random numbers below 2^31.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN current_setting('pulse.claims')::boolean AND NOT pulse_internal.is_foreign();
@@ -172,6 +190,7 @@ BEGIN
          adopted.id_floor + (1::bigint << 44) - 2 FROM pulse_internal.this_place AS t
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
+  PERFORM pulse_internal.shift_numbers();
   PERFORM pulse_internal.leap_here();
   PERFORM pulse_internal.note_gap();
   -- A copy of the job table alone lacks claim_batch, without which no sweep finds claims in place.

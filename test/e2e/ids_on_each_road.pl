@@ -10,6 +10,7 @@ use Test::More;
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
 use Pulse::Session;
+use Pulse::SqlWorker;
 
 # Every id that a producer got, with what it stands for.
 my %ledger;
@@ -144,6 +145,27 @@ subtest 'pg_rewind, and back' => sub {
     $first->stop;
 };
 
+# Two standbys claim one job in turn. A worker of the first, which now talks to the second, must not
+# end the second's claim.
+sub claims_apart {
+    my ($node, $what, $job, $earlier) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $worker = Pulse::SqlWorker->new($node, $what);
+    my $claim = $worker->must_claim;
+    is($claim->{id}, $job, "$what claims the first job");
+    if ($earlier) {
+        isnt($claim->{token}, $earlier->{token}, 'under a token of its own');
+        isnt($worker->id, $earlier->{worker}, 'and with a worker id of its own');
+        is($worker->refusal("SELECT pulse.complete($job, $earlier->{token})"), 'PU001',
+            'the claim of before is refused');
+        is(value($node, "SELECT state FROM pulse.job WHERE id = $job"), 'running',
+            'and changes nothing');
+    }
+    my $given = { token => $claim->{token}, worker => $worker->id };
+    $worker->quit;
+    return $given;
+}
+
 # Without an archive the second knows nothing of the timeline of the first, and takes the same one.
 subtest 'two standbys, one after the other' => sub {
     %ledger = ();
@@ -159,12 +181,14 @@ subtest 'two standbys, one after the other' => sub {
         $primary->wait_for_catchup($twin);
     }
     $primary->stop('immediate');
+    my $claim;
     for my $twin (@twins) {
         $twin->promote;
         is(value($twin, 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)'), '00000002',
             'each twin is on timeline 2');
         are_there($twin, 'a twin', @kept);
         add_everything($twin, 'of a twin', 100);
+        $claim = claims_apart($twin, $twin->name, $kept[0], $claim);
         expect_healthy($twin);
         $twin->stop;
     }

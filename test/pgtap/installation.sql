@@ -1,7 +1,7 @@
 -- sql/structure/installation.sql: which installation this is. A copy hands out no job before it is
 -- adopted, and no token or worker id is made twice.
 \ir support/setup.psql
-SELECT plan(59);
+SELECT plan(66);
 
 SELECT expect_function('adopt_installation', '', 'pulse.installation', 'volatile', 'definer');
 
@@ -53,7 +53,35 @@ SELECT is(epoch(:ann), pulse_internal.current_timeline(), 'it begins with the ti
 SELECT given_worker('bob') AS bob \gset
 SELECT token AS first FROM pulse.claim(:ann) \gset
 SELECT is(rows_of('installation')::int, 1, 'later numbers write no other row');
+-- Another server may begin the same epoch at the same place.
+CREATE OR REPLACE FUNCTION pulse_internal.leap_offset() RETURNS bigint LANGUAGE sql RETURN 1000;
+-- How far both sequences moved while a worker registered, after something was done.
+CREATE FUNCTION shifts(what text) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  token bigint := (SELECT last_value FROM pulse.token_seq);
+  worker bigint := (SELECT last_value FROM pulse.worker_id_seq);
+BEGIN
+  EXECUTE what;
+  PERFORM given_worker();
+  RETURN (SELECT t.last_value - token FROM pulse.token_seq AS t) || ' '
+      || (SELECT w.last_value - worker FROM pulse.worker_id_seq AS w);
+END $$;
 SAVEPOINT used;
+
+-- --- chance --------------------------------------------------------------------------------------
+
+SELECT is(shifts('SELECT'), '0 1', 'within an epoch numbers follow each other');
+SELECT is(shifts('DELETE FROM pulse.installation'), '1001 1002', 'a first row begins an epoch');
+ROLLBACK TO used;
+SELECT is(shifts('UPDATE pulse.installation SET timeline = 0'), '1001 1002',
+  'as does another timeline');
+ROLLBACK TO used;
+SELECT is(shifts('UPDATE pulse.installation SET system_identifier = 1'), '1001 1002',
+  'and another server');
+ROLLBACK TO used;
+SELECT is(shifts('SELECT pulse.adopt_installation()'), '1001 1002', 'and an adoption');
+ROLLBACK TO used;
 
 -- --- another server, the same tables -------------------------------------------------------------
 
@@ -159,6 +187,15 @@ SELECT setval('pulse.token_seq', 1, false) \g /dev/null
 SELECT given_job() \g /dev/null
 SELECT cmp_ok((SELECT token FROM pulse.claim(:bob)), '>', :first::bigint,
   'as do jobs that came without their sequences');
+ROLLBACK TO used;
+
+-- The job that runs has a number above all that follow.
+SELECT setval('pulse.token_seq', 1::bigint << 39) \g /dev/null
+UPDATE pulse.installation SET system_identifier = 1;
+SELECT given_worker() \g /dev/null
+SELECT cmp_ok((SELECT last_value FROM pulse.token_seq), '<', 1::bigint << 32,
+  'far above, a sequence begins anew with an epoch');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'and no promise is broken by it');
 
 SELECT * FROM finish();
 ROLLBACK;
