@@ -18,8 +18,9 @@ struct NotedPlace {
 };
 NotedPlace noted;
 
-constexpr int kShardBits = 44;
-constexpr int64 kCeilingOfShard0 = (INT64CONST(1) << kShardBits) - 1;
+int64 shard_of(int64 id) { return id >> 44; }
+
+int64 first_id(int64 shard) { return shard << 44 | 1; }
 
 // Where ids are taken: the timeline, above a hash of the system identifier.
 int64 place() {
@@ -74,7 +75,7 @@ int64 ceiling() {
     greatest = Max(greatest, id);
     return true;
   });
-  return greatest ? greatest : kCeilingOfShard0;
+  return greatest ? greatest : first_id(1) - 2;
 }
 
 void leap_after_move() {
@@ -97,7 +98,7 @@ void check_ceiling(Oid sequence, int64 id) {
   if (id <= noted.ceiling) return;
   (void)DirectFunctionCall2(setval_oid, ObjectIdGetDatum(sequence), Int64GetDatum(noted.ceiling));
   ereport(ERROR, (errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-                  errmsg("shard " INT64_FORMAT " has no ids left", noted.ceiling >> kShardBits),
+                  errmsg("shard " INT64_FORMAT " has no ids left", shard_of(noted.ceiling)),
                   errhint("Let the jobs end, and create the extension anew.")));
 }
 
@@ -112,6 +113,14 @@ int64 next_id(Oid sequence) {
 }
 
 }  // namespace pulse
+
+// pulse_internal.shard_of(id)
+PULSE_FUNCTION(pulse_shard_of) {
+  PG_RETURN_INT32(static_cast<int32>(pulse::shard_of(PG_GETARG_INT64(0))));
+}
+
+// pulse_internal.first_id(shard)
+PULSE_FUNCTION(pulse_first_id) { PG_RETURN_INT64(pulse::first_id(PG_GETARG_INT32(0))); }
 
 // pulse_internal.next_id(sequence)
 PULSE_FUNCTION(pulse_next_id) { PG_RETURN_INT64(pulse::next_id(PG_GETARG_OID(0))); }

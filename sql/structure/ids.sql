@@ -149,10 +149,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.refuse_other_shard(job_ids bigint[]) R
 DECLARE
   other record;
 BEGIN
-  SELECT i AS id, i >> 44 AS shard, b.shard AS own INTO other
-    FROM pulse_internal.id_bounds AS b JOIN unnest(job_ids) AS i
-      ON i > 0 AND i >> 44 <> b.shard AND i >> 44 <= 511
-   WHERE NOT pulse_internal.has_trace(i)
+  SELECT i AS id, s.shard, b.shard AS own INTO other
+    FROM pulse_internal.id_bounds AS b, unnest(job_ids) AS i,
+         pulse_internal.shard_of(i) AS s (shard)
+   WHERE i > 0 AND s.shard <> b.shard AND s.shard <= 511 AND NOT pulse_internal.has_trace(i)
    ORDER BY i LIMIT 1;
   IF other.id IS NOT NULL THEN
     RAISE EXCEPTION 'job % is of shard %', other.id, other.shard USING

@@ -170,6 +170,7 @@ CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   adopted pulse.installation;
+  shard int;
 BEGIN
   PERFORM pulse_internal.require_read_committed('adopt_installation');
   LOCK TABLE pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
@@ -179,15 +180,15 @@ BEGIN
                   (SELECT max(n.stored >> 40) FROM pulse_internal.highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;
   -- Jobs that came without their installation keep the shard of their ids.
-  adopted.id_floor := (SELECT s.last_value >> 44 << 44 | 1 FROM pulse.job_id_seq AS s);
+  shard := (SELECT pulse_internal.shard_of(s.last_value) FROM pulse.job_id_seq AS s);
   DELETE FROM pulse.installation;
   DELETE FROM pulse.installation_witness;
   INSERT INTO pulse.installation
     (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at, id_floor,
      id_ceiling)
   SELECT gen_random_uuid(), t.system_identifier, t.database_oid, t.job_oid, adopted.epoch_base,
-         pulse_internal.current_timeline(), pulse.now(), adopted.id_floor,
-         adopted.id_floor + (1::bigint << 44) - 2 FROM pulse_internal.this_place AS t
+         pulse_internal.current_timeline(), pulse.now(), pulse_internal.first_id(shard),
+         pulse_internal.first_id(shard + 1) - 2 FROM pulse_internal.this_place AS t
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
   PERFORM pulse_internal.shift_numbers();

@@ -2,10 +2,20 @@
 -- is the shard above 44 bits, and the 44 bits count from 1. A database alone has shard 0. Every id
 -- is below 2^53, so each program reads the id exactly.
 
+CREATE OR REPLACE FUNCTION pulse_internal.shard_of(id bigint) RETURNS int
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_shard_of';
+COMMENT ON FUNCTION pulse_internal.shard_of(bigint) IS 'Returns the shard of an id.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.first_id(shard int) RETURNS bigint
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_first_id';
+COMMENT ON FUNCTION pulse_internal.first_id(int) IS
+  'Returns the least id of a shard. The greatest is two below the least of the next shard.';
+
 CREATE OR REPLACE VIEW pulse_internal.id_bounds AS
-  SELECT b.id_floor, b.id_ceiling, (b.id_floor >> 44)::int AS shard
-    FROM (SELECT coalesce(pg_catalog.min(i.id_floor), 1) AS id_floor,
-                 coalesce(pg_catalog.max(i.id_ceiling), (1::bigint << 44) - 1) AS id_ceiling
+  SELECT b.id_floor, b.id_ceiling, pulse_internal.shard_of(b.id_floor) AS shard
+    FROM (SELECT coalesce(pg_catalog.min(i.id_floor), pulse_internal.first_id(0)) AS id_floor,
+                 coalesce(pg_catalog.max(i.id_ceiling), pulse_internal.first_id(1) - 2)
+                   AS id_ceiling
             FROM pulse.installation AS i) AS b;
 COMMENT ON VIEW pulse_internal.id_bounds IS
   'The least and the greatest id of this database''s shard, and the shard.';
@@ -48,7 +58,6 @@ CREATE OR REPLACE FUNCTION pulse.set_shard(shard int) RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  floor CONSTANT bigint := shard::bigint << 44 | 1;
   what text;
   installation pulse.installation;
 BEGIN
@@ -69,13 +78,15 @@ BEGIN
     END IF;
     PERFORM pulse_internal.record_installation();
     FOREACH what IN ARRAY '{job,flow,operation}'::text[] LOOP
-      EXECUTE format('ALTER SEQUENCE pulse.%I RESTART WITH %s', what || '_id_seq', floor);
+      EXECUTE format('ALTER SEQUENCE pulse.%I RESTART WITH %s', what || '_id_seq',
+                     pulse_internal.first_id(shard));
     END LOOP;
     FOREACH what IN ARRAY '{id_place,gap_from,gap_to,gap_at}'::text[] LOOP
       EXECUTE format('ALTER SEQUENCE pulse.%I INCREMENT 1', what || '_seq');
     END LOOP;
     UPDATE pulse.installation AS i
-       SET id_floor = floor, id_ceiling = floor + (1::bigint << 44) - 2;
+       SET id_floor = pulse_internal.first_id(shard),
+           id_ceiling = pulse_internal.first_id(shard + 1) - 2;
   END IF;
   SELECT i.* INTO installation FROM pulse.installation AS i LIMIT 1;
   RETURN installation;

@@ -1,7 +1,7 @@
 -- sql/structure/shard.sql: a database gets its shard before its first id. Each call refuses an id
 -- of another shard.
 \ir support/setup.psql
-SELECT plan(50);
+SELECT plan(51);
 
 SELECT expect_function('set_shard', 'shard integer', 'pulse.installation', 'volatile', 'definer');
 
@@ -27,6 +27,10 @@ END $$;
 -- --- the shard ----------------------------------------------------------------------------------
 
 SELECT is((SELECT shard FROM pulse.overview), 0, 'a database alone has shard 0');
+SELECT is((SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef AS d JOIN pg_attribute AS a
+            ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+            WHERE d.adrelid = 'pulse.installation'::regclass AND a.attname = 'id_ceiling'),
+  format('''%s''::bigint', pulse_internal.first_id(1) - 2), 'as a row without a shard has');
 SELECT is((SELECT concat_ws(' ', setting, source) FROM pulse.settings WHERE name = 'shard'),
   '0 default', 'which stands beside the settings');
 SELECT refuses(format('SELECT pulse.set_shard(%s)', v), 'PU004', format('%s is no shard', v))
