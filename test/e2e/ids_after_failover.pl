@@ -127,7 +127,7 @@ sub add_and_claim_beside {
 }
 
 sub first_add {
-    my ($node, $how) = @_;
+    my ($node, $how, $lost) = @_;
     my ($title, $begin, $end, $later) = @{$how};
     my ($first, $second) = map { Pulse::Session->new($node) } 1, 2;
     $first->query($begin);
@@ -137,6 +137,9 @@ sub first_add {
     $second->query(q{SET lock_timeout = '100ms'});
     my $next = $second->query(q{SELECT id FROM pulse.add_job('second')});
     is($next, $id + 1, 'and holds nobody up');
+    is($second->refusal("SELECT pulse.ended(ARRAY[$lost])"), 'PU005',
+        'a lost job is told as lost from the leap on');
+    like($second->said, qr/job $lost was lost in the failover of \d/, 'and when');
     my @others = add_and_claim_beside($node);
     $second->query('SELECT pulse.sweep()');
     is(value($node, 'SELECT count(*) FROM pulse_internal.pending_gap'), 0,
@@ -174,6 +177,7 @@ my $refusals = q{
 my (%gap, %counts);
 
 # Before the first id of its timeline, and after. The last failover asks for all earlier ones too.
+# Returns a lost id.
 sub check_lost {
     my ($node, $from, $when, $is_last) = @_;
     my %has_row = has_row($node);
@@ -192,7 +196,7 @@ sub check_lost {
         'a lost id below the gaps was taken by a transaction that stayed open across 32 others: '
           . @below);
     @counts{qw(in_gap below)} = (scalar @in_gap, scalar @below);
-    return;
+    return $in_gap[-1];
 }
 
 for my $round (1 .. $failovers) {
@@ -211,8 +215,8 @@ for my $round (1 .. $failovers) {
     value($standby, 'ALTER SYSTEM RESET primary_conninfo');
 
     my $from = value($standby, 'SELECT pulse_internal.first_in_doubt()');
-    check_lost($standby, $from, 'before the first id', $round == $failovers);
-    first_add($standby, $first_adds[ $round % @first_adds ]);
+    my $lost = check_lost($standby, $from, 'before the first id', $round == $failovers);
+    first_add($standby, $first_adds[ $round % @first_adds ], $lost);
     $gap{$round} = [ split /\|/, value($standby, 'SELECT from_id, to_id FROM pulse.id_gap
         ORDER BY to_id DESC LIMIT 1') ];
     cmp_ok($counts{below}, '>=', $round, 'below it, what a long transaction took is lost too');
