@@ -57,8 +57,8 @@ SQL_FUNCTIONS += operator/retry operator/change_jobs operator/worker_control ope
 SQL_FUNCTIONS += recovery/tick operator/cron operator/graphile
 # Monitoring
 SQL_FUNCTIONS += monitor/depths monitor/stats monitor/fleet monitor/views monitor/ended
-SQL_FUNCTIONS += explain/promotion explain/parked monitor/queue_status explain/explain explain/job
-SQL_FUNCTIONS += explain/task
+SQL_FUNCTIONS += explain/promotion explain/parked monitor/queue_reasons monitor/queue_status
+SQL_FUNCTIONS += explain/explain explain/job explain/task
 SQL_FUNCTIONS += monitor/verify monitor/counters monitor/uncounted monitor/overview monitor/list
 SQL_FUNCTIONS += monitor/list_failures monitor/list_flows monitor/backlog
 # Operations on many jobs

@@ -61,7 +61,7 @@ bool recount_rows(Relation job, Snapshot snapshot) {
        rows++) {
     CHECK_FOR_INTERRUPTS();
     DepthRow row = depth_row(tuple);
-    DepthState state = depth_state(row.state);
+    DepthState state = depth_state(row);
     add_recounted(kTaskDepth, depth_named(kTaskDepth, row.identifier, &last[kTaskDepth]), state,
                   row.run_at);
     if (!row.queue_name.isnull)

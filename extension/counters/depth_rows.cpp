@@ -9,19 +9,22 @@ namespace {
 
 void put_depth(ReturnSetInfo* results, const char* kind, const DepthReading& reading,
                const DepthReadings& read) {
-  Datum values[9];
+  Datum values[10];
   bool nulls[lengthof(values)] = {};
   values[0] = CStringGetTextDatum(kind);
   values[1] = PointerGetDatum(cstring_to_text_with_len(reading.name, reading.length));
   nulls[1] = reading.length == 0;
-  for (int state = 0; state < kDepthStates; state++)
-    values[2 + state] = Int64GetDatum(reading.jobs[state]);
-  values[5] = TimestampTzGetDatum(reading.claimed_at);
-  nulls[5] = reading.claimed_at == 0;
-  values[6] = TimestampTzGetDatum(reading.latest);
-  nulls[6] = reading.latest == kNoTime;
-  values[7] = BoolGetDatum(read.status == DepthsStatus::kExact);
-  values[8] = TimestampTzGetDatum(read.counted_at);
+  const int64* jobs = reading.jobs;
+  values[2] = Int64GetDatum(jobs[kReady]);
+  values[3] = Int64GetDatum(jobs[kParked] + jobs[kAfterOthers]);
+  values[4] = Int64GetDatum(jobs[kAfterOthers]);
+  values[5] = Int64GetDatum(jobs[kRunning]);
+  values[6] = TimestampTzGetDatum(reading.claimed_at);
+  nulls[6] = reading.claimed_at == 0;
+  values[7] = TimestampTzGetDatum(reading.latest);
+  nulls[7] = reading.latest == kNoTime;
+  values[8] = BoolGetDatum(read.status == DepthsStatus::kExact);
+  values[9] = TimestampTzGetDatum(read.counted_at);
   tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 

@@ -25,7 +25,8 @@
 namespace pulse {
 
 enum DepthKind : uint8 { kTaskDepth, kQueueDepth, kDepthKinds };
-enum DepthState : uint8 { kReady, kParked, kRunning, kDepthStates };
+// Parked jobs wait behind their queue, or for other jobs (kAfterOthers).
+enum DepthState : uint8 { kReady, kParked, kAfterOthers, kRunning, kDepthStates };
 
 // Depths with a name, of all databases.
 constexpr int kMaxDepths[kDepthKinds] = {4096, 65536};

@@ -92,7 +92,7 @@ void with_changes_of(const DepthRow& row, Use use) {
 }
 
 void note_row(const DepthRow& row, int32 jobs) {
-  DepthState state = depth_state(row.state);
+  DepthState state = depth_state(row);
   with_changes_of(row, [&](DepthChange* change) {
     change->jobs[state] += jobs;
     if (jobs > 0 && state != kRunning) change->latest = Max(change->latest, row.run_at);
@@ -100,8 +100,8 @@ void note_row(const DepthRow& row, int32 jobs) {
 }
 
 void note_move(const DepthRow& before, const DepthRow& after) {
-  DepthState from = depth_state(before.state);
-  DepthState to = depth_state(after.state);
+  DepthState from = depth_state(before);
+  DepthState to = depth_state(after);
   with_changes_of(after, [&](DepthChange* change) {
     change->jobs[from]--;
     change->jobs[to]++;
@@ -134,9 +134,10 @@ bool counts_depths() { return note_count > 0 || has_depths(); }
 
 }  // namespace
 
-DepthState depth_state(Oid state) {
-  if (state == catalog()->state_ready) return kReady;
-  return state == catalog()->state_parked ? kParked : kRunning;
+DepthState depth_state(const DepthRow& row) {
+  if (row.state == catalog()->state_ready) return kReady;
+  if (row.state != catalog()->state_parked) return kRunning;
+  return row.is_after_others ? kAfterOthers : kParked;
 }
 
 DepthRow depth_row(TupleTableSlot* row) {
@@ -146,6 +147,9 @@ DepthRow depth_row(TupleTableSlot* row) {
   read.queue_name.value = slot_getattr(row, kJobQueueName, &read.queue_name.isnull);
   read.state = DatumGetObjectId(slot_getattr(row, kJobState, &isnull));
   read.run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
+  // The column stands far behind the others, and 0.1.0 has no such column.
+  read.is_after_others = read.state == catalog()->state_parked && catalog()->has_index_lanes &&
+                         !slot_attisnull(row, kJobWaitsOn);
   return read;
 }
 
@@ -159,7 +163,8 @@ void note_deleted_job(const DepthRow& row) {
 
 void note_changed_job(const DepthRow& before, const DepthRow& after) {
   bool is_same = has_same_names(before, after);
-  bool is_moved = !is_same || before.state != after.state || before.run_at < after.run_at;
+  bool is_moved =
+      !is_same || depth_state(before) != depth_state(after) || before.run_at < after.run_at;
   if (!is_moved || !counts_depths()) return;
   if (is_same) return note_move(before, after);
   note_row(before, -1);

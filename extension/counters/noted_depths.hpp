@@ -17,9 +17,10 @@ struct DepthRow {
   NullableDatum queue_name;
   Oid state;
   TimestampTz run_at;
+  bool is_after_others;  // a parked job waits for other jobs
 };
 
-DepthState depth_state(Oid state);
+DepthState depth_state(const DepthRow& row);
 DepthRow depth_row(TupleTableSlot* row);
 
 void note_added_job(const DepthRow& row);

@@ -22,8 +22,8 @@ void note_new_job(const RowValue& job) {
 
 void note_depths(const RowValue& job) {
   note_added_job({job.value(kJobIdentifier), job.field(kJobQueueName),
-                  DatumGetObjectId(job.value(kJobState)),
-                  DatumGetTimestampTz(job.value(kJobRunAt))});
+                  DatumGetObjectId(job.value(kJobState)), DatumGetTimestampTz(job.value(kJobRunAt)),
+                  job.has(kJobWaitsOn)});
 }
 
 // The slots of the executor own and free the rows, which saves a copy.

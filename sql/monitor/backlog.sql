@@ -66,13 +66,13 @@ BEGIN
     WITH d AS MATERIALIZED (
       SELECT * FROM pulse_internal.depths()
     ), pause AS (
-      SELECT coalesce(sum(d.parked), 0) AS jobs
+      SELECT coalesce(sum(d.parked - d.after_others), 0) AS jobs
         FROM unnest(pulse_internal.paused_queues(ARRAY(
                SELECT d.name FROM d
                 WHERE d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL))) AS q (name)
         JOIN d ON d.kind = 'queue' AND d.name = q.name
     )
-    SELECT greatest(d.parked - seen.future - seen.waiting - p.jobs, 0)
+    SELECT greatest(d.parked - d.after_others - seen.future - p.jobs, 0)
       FROM d CROSS JOIN pause AS p WHERE d.kind = 'all');
 END $$;
 COMMENT ON FUNCTION pulse_internal.due_behind_queues(timestamptz) IS

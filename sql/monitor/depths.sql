@@ -10,16 +10,16 @@ COMMENT ON TRIGGER count_changed ON pulse.job IS 'Counts jobs that statements mo
 COMMENT ON TRIGGER count_truncated ON pulse.job IS 'Asks for a recount.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.depths()
-  RETURNS TABLE (kind text, name text, ready bigint, parked bigint, running bigint,
-                 claimed_at timestamptz, latest_run_at timestamptz, is_exact boolean,
-                 counted_at timestamptz)
+  RETURNS TABLE (kind text, name text, ready bigint, parked bigint, after_others bigint,
+                 running bigint, claimed_at timestamptz, latest_run_at timestamptz,
+                 is_exact boolean, counted_at timestamptz)
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_depths';
 COMMENT ON FUNCTION pulse_internal.depths() IS
   'Returns the jobs of all tasks together (kind all), of each task and of each queue, all at one '
-  'moment, counted_at; a name of NULL stands for further names. All calls of a transaction within '
-  'a second return the same count, at REPEATABLE READ all calls, with the changes that the '
-  'transaction makes itself. No waiting job has a run_at after '
-  'latest_run_at. is_exact is false where changes that no commit '
+  'moment, counted_at; a name of NULL stands for further names. after_others: how many of the '
+  'parked jobs wait for other jobs. All calls of a transaction within a second return the same '
+  'count, at REPEATABLE READ all calls, with the changes that the transaction makes itself. No '
+  'waiting job has a run_at after latest_run_at. is_exact is false where changes that no commit '
   'counted wait for the next recount. No row: nothing was counted yet, or this server does not '
   'count.';
 
@@ -196,6 +196,18 @@ COMMENT ON FUNCTION pulse_internal.count_queues(text[], bigint) IS
   'Counts open and running jobs of each queue, and parked jobs by whether the jobs are due, each '
   'up to a share (NULL: all); is_cut: there may be more.';
 
+-- An operator pauses a queue or a level; the end of a job pauses a strict queue.
+CREATE OR REPLACE FUNCTION pulse_internal.is_queue_paused(name text) RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT EXISTS (
+    SELECT FROM pulse_internal.level_settings(name) AS s
+     WHERE s.paused
+        OR s.level = name AND s.is_strict AND pulse_internal.is_paused_by_end(name));
+$$;
+COMMENT ON FUNCTION pulse_internal.is_queue_paused(text) IS
+  'Returns whether a queue is paused, by an operator or by the end of a job, or is within a paused '
+  'level.';
+
 -- Reads settings only of queues within a paused name: 'mail/*' is the name of the members of
 -- 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]
@@ -212,7 +224,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS te
      WHERE EXISTS (SELECT FROM pause)
   )
   SELECT coalesce(array_agg(w.name), '{}') FROM within AS w
-   WHERE EXISTS (SELECT FROM pulse_internal.level_settings(w.name) AS s WHERE s.paused);
+   WHERE pulse_internal.is_queue_paused(w.name);
 $$;
 COMMENT ON FUNCTION pulse_internal.paused_queues(text[]) IS
   'Returns which of these queues are paused, or within a paused level.';

@@ -82,7 +82,7 @@ COMMENT ON FUNCTION pulse_internal.is_swept(interval) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_parked(
     moment timestamptz, bound int, OUT future bigint, OUT next_minute bigint, OUT due bigint,
-    OUT paused bigint, OUT waiting bigint, OUT oldest timestamptz)
+    OUT paused bigint, OUT oldest timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -106,42 +106,40 @@ BEGIN
     FROM (SELECT j.run_at FROM pulse.job AS j
            WHERE j.index_lane = 'p' AND j.run_at > moment
            ORDER BY j.run_at LIMIT bound) AS l;
-  SELECT count(*) INTO waiting
-    FROM (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
-  'Counts parked jobs that are due at a moment and of the due jobs the jobs behind a pause, jobs '
-  'due later, due within the next minute, and waiting for other jobs, each up to a bound, and '
-  'tells since when the oldest job has been due.';
+  'Counts jobs behind their queue that are due at a moment and of the due jobs the jobs behind a '
+  'pause, jobs due later, and due within the next minute, each up to a bound, and tells since '
+  'when the oldest job has been due.';
 
--- A parked job is due, is not due, or waits for other jobs. Two small counts tell the third count.
+-- A job behind its queue is due or is not due. A small count tells the other count, so the parts
+-- add up to the count of commits.
 CREATE OR REPLACE FUNCTION pulse_internal.split_parked(
-    parked bigint, bound int, INOUT due bigint, INOUT future bigint, INOUT waiting bigint,
-    OUT is_cut boolean)
+    jobs bigint, bound int, INOUT due bigint, INOUT future bigint, OUT is_cut boolean)
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-  is_cut := (due >= bound)::int + (future >= bound)::int + (waiting >= bound)::int > 1;
+  is_cut := due >= bound AND future >= bound;
   IF is_cut THEN
     RETURN;
-  ELSIF due >= bound THEN
-    due := greatest(parked - future - waiting, due);
-  ELSIF future >= bound THEN
-    future := greatest(parked - due - waiting, future);
-  ELSIF waiting >= bound THEN
-    waiting := greatest(parked - due - future, waiting);
+  ELSIF future < bound THEN
+    future := least(future, jobs);
+    due := jobs - future;
+  ELSE
+    due := least(due, jobs);
+    future := jobs - due;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint, bigint) IS
-  'Completes three counts that stopped at a bound from the count of all parked jobs; is_cut: two '
-  'counts stopped, so the counts are the jobs that the query read.';
+COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint) IS
+  'Completes two counts that stopped at a bound from the count of all jobs behind queues; is_cut: '
+  'both counts stopped, so the counts are the jobs that the query read.';
 
 -- Reads tasks that may have future jobs first, then tasks of which nothing was claimed for longest:
 -- of a task that the function does not read, all ready jobs are due.
 CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
-    moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT parked bigint,
-    OUT running bigint, OUT is_exact boolean, OUT due bigint, OUT future bigint, OUT soon bigint,
-    OUT oldest timestamptz, OUT is_cut boolean, OUT more_soon boolean, OUT behind_pause bigint,
-    OUT counted_at timestamptz)
+    moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT behind_queues bigint,
+    OUT after_others bigint, OUT running bigint, OUT is_exact boolean, OUT due bigint,
+    OUT future bigint, OUT soon bigint, OUT oldest timestamptz, OUT is_cut boolean,
+    OUT more_soon boolean, OUT behind_pause bigint, OUT counted_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -171,21 +169,21 @@ BEGIN
     SELECT array_agg(d.name) AS names FROM d
      WHERE counts_pauses AND d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL
   ), pause AS (
-    SELECT sum(d.parked)::bigint AS jobs
+    SELECT sum(d.parked - d.after_others)::bigint AS jobs
       FROM parked AS p CROSS JOIN LATERAL unnest(pulse_internal.paused_queues(p.names)) AS q (name)
       JOIN d ON d.kind = 'queue' AND d.name = q.name
   )
-  SELECT d.ready, d.parked, d.running, d.is_exact, coalesce(o.due, 0), coalesce(o.future, 0),
-         coalesce(o.soon, 0), o.oldest, coalesce(o.is_cut, false), coalesce(o.more_soon, false),
-         p.jobs, d.counted_at
-    INTO ready, parked, running, is_exact, due, future, soon, oldest, is_cut, more_soon,
-         behind_pause, counted_at
+  SELECT d.ready, d.parked - d.after_others, d.after_others, d.running, d.is_exact,
+         coalesce(o.due, 0), coalesce(o.future, 0), coalesce(o.soon, 0), o.oldest,
+         coalesce(o.is_cut, false), coalesce(o.more_soon, false), p.jobs, d.counted_at
+    INTO ready, behind_queues, after_others, running, is_exact, due, future, soon, oldest, is_cut,
+         more_soon, behind_pause, counted_at
     FROM d CROSS JOIN open AS o CROSS JOIN pause AS p WHERE d.kind = 'all';
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
   'Adds up the counts of commits: ready jobs by whether the jobs are due, at this moment or '
-  'within a minute, parked and running jobs, and with counts_pauses the parked jobs of paused '
-  'queues.';
+  'within a minute, jobs behind queues, after others and running, and with counts_pauses the jobs '
+  'behind paused queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures
@@ -202,14 +200,14 @@ BEGIN
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
   SELECT * INTO seen FROM pulse_internal.counted_open(moment, parked.due >= bound);
   SELECT * INTO split FROM pulse_internal.split_parked(
-    seen.parked, bound, parked.due, parked.future, parked.waiting);
+    seen.behind_queues, bound, parked.due, parked.future);
   f.ready := seen.due;
   f.future := seen.future;
   f.due_next_minute := seen.soon + parked.next_minute;
   f.parked_future := split.future;
-  f.parked_waiting := split.waiting;
-  f.parked_paused := CASE WHEN parked.due < bound THEN parked.paused
-                       ELSE coalesce(least(seen.behind_pause, split.due), 0) END;
+  f.parked_waiting := seen.after_others;
+  f.parked_paused := coalesce(least(CASE WHEN parked.due < bound THEN parked.paused
+                                      ELSE seen.behind_pause END, split.due), 0);
   f.parked_full := split.due - f.parked_paused;
   f.running := seen.running;
   f.oldest_due_at := least(seen.oldest, parked.oldest);
@@ -223,8 +221,7 @@ BEGIN
       ('parked_future', split.is_cut AND parked.future >= bound),
       ('parked_paused', may_be_future OR split.is_cut AND parked.due >= bound),
       ('parked_full', may_be_future OR split.is_cut AND parked.due >= bound),
-      ('parked_waiting', split.is_cut AND parked.waiting >= bound),
-      ('running', false)) AS n (name, is_cut)
+      ('parked_waiting', false), ('running', false)) AS n (name, is_cut)
      WHERE n.is_cut OR NOT seen.is_exact);
   RETURN f;
 END $$;
@@ -296,18 +293,18 @@ COMMENT ON COLUMN pulse.overview.due_next_minute IS
   'Open and parked jobs that fall due within the next minute';
 COMMENT ON COLUMN pulse.overview.parked_future IS 'Jobs of queues that are not due yet';
 COMMENT ON COLUMN pulse.overview.parked_paused IS
-  'Due jobs whose queue, or a level above, is paused';
+  'Due jobs whose queue, or a level above, is paused, by an operator or by the end of a job';
 COMMENT ON COLUMN pulse.overview.parked_full IS
   'Other due jobs behind their queue: the queue or a level is full, or the queue opens the jobs '
-  'next';
+  'next; and jobs whose key is undecided';
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
   'Which of the counts of live jobs are not exact; empty: all are exact. Where commits count, '
-  'estimated names ready and future if some task has many of both, and parked jobs if there are '
-  '150 or more of two kinds. Elsewhere estimated names counts of more than 1,000, and of ready '
-  'jobs counts that may miss some among many. The named counts are the jobs that the query read, '
-  'so there are as many or more';
+  'estimated names ready and future if some task has many of both, and jobs behind queues if 150 '
+  'or more are due and as many are not. Elsewhere estimated names counts of more than 1,000, and '
+  'of ready jobs counts that may miss some among many. The named counts are the jobs that the '
+  'query read, so there are as many or more';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
   'run_at of the open or parked job that has been due for longest, of open jobs among 120 tasks, '
   'first the tasks of which nothing was claimed for longest; where no commit counts, of more than '

@@ -1,34 +1,6 @@
 -- The settings and jobs of queues and the reasons that keep the jobs, of one queue or of the queues
 -- that wait for longest.
 
-CREATE OR REPLACE FUNCTION pulse_internal.queue_reasons(names text[], share bigint)
-  RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  RETURN QUERY
-  WITH counted AS MATERIALIZED (
-    SELECT c.* FROM pulse_internal.count_queues(names, share) AS c
-  )
-  SELECT c.name, p.reason, p.jobs, c.is_cut
-    FROM counted AS c CROSS JOIN LATERAL (VALUES
-           ('ready', c.ready), ('running', c.running), ('future', c.future)) AS p (reason, jobs)
-   WHERE p.jobs > 0
-  UNION ALL
-  SELECT c.name, CASE
-           WHEN places.paused THEN 'paused'
-           WHEN places.taken >= places.concurrency THEN 'full'
-           WHEN places.levels_places_left <= 0
-           THEN CASE WHEN above.is_dry THEN 'dry' ELSE 'full' END
-           ELSE 'next' END, c.due, c.is_cut
-    FROM counted AS c CROSS JOIN LATERAL pulse_internal.queue_places(c.name) AS places
-   CROSS JOIN LATERAL pulse_internal.level_places_left(c.name) AS above
-   WHERE c.due > 0;
-END $$;
-COMMENT ON FUNCTION pulse_internal.queue_reasons(text[], bigint) IS
-  'Returns how many jobs of each of these queues wait for which reason, are open (ready) or run, '
-  'counted up to a share of each queue (NULL: all).';
-
 -- A loose index scan over the queues with open or running jobs.
 CREATE OR REPLACE FUNCTION pulse_internal.open_queues(max_queues int) RETURNS SETOF text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -60,11 +32,21 @@ $$;
 COMMENT ON FUNCTION pulse_internal.stored_queues(int) IS
   'Returns at most max_queues names of queues that have settings or are paused.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.queues_after_others(max_queues int) RETURNS SETOF text
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET jit = off AS $$
+  SELECT DISTINCT w.queue_name
+    FROM (SELECT j.queue_name FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT 1000) AS w
+   WHERE w.queue_name IS NOT NULL LIMIT max_queues;
+$$;
+COMMENT ON FUNCTION pulse_internal.queues_after_others(int) IS
+  'Returns queues of the first 1,000 jobs that wait for other jobs, at most max_queues.';
+
 -- Where commits count, the function knows all queues with jobs, and the counts of each queue; else
 -- the first queues of a walk.
 CREATE OR REPLACE FUNCTION pulse_internal.status_candidates(max_rows int)
-  RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
-                 is_whole boolean)
+  RETURNS TABLE (queue_name text, place bigint, waiting bigint, after_others bigint, open bigint,
+                 running bigint, is_whole boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -73,32 +55,38 @@ DECLARE
 BEGIN
   RETURN QUERY
   WITH known AS MATERIALIZED (
-    SELECT d.name COLLATE "C" AS name, d.parked, d.ready, d.running, d.claimed_at, true AS has_jobs
+    SELECT d.name COLLATE "C" AS name, d.parked,
+           CASE WHEN d.is_exact THEN d.after_others END AS after_others, d.ready, d.running,
+           d.claimed_at, true AS has_jobs, d.is_exact
       FROM pulse_internal.depths() AS d
      WHERE is_counted AND d.kind = 'queue' AND d.ready + d.parked + d.running > 0
     UNION ALL
-    SELECT w.name, 1, NULL, NULL, NULL, true
+    SELECT w.name, 1, NULL, NULL, NULL, NULL, true, true
       FROM pulse_internal.parked_queues(max_rows + 1) AS w (name) WHERE NOT is_counted
     UNION ALL
-    SELECT o.name, NULL, NULL, NULL, NULL, true
+    SELECT a.name, 1, NULL, NULL, NULL, NULL, true, true
+      FROM pulse_internal.queues_after_others(max_rows + 1) AS a (name) WHERE NOT is_counted
+    UNION ALL
+    SELECT o.name, NULL, NULL, NULL, NULL, NULL, true, true
       FROM pulse_internal.open_queues(max_rows + 1) AS o (name) WHERE NOT is_counted
     UNION ALL
-    SELECT s.name, NULL, NULL, NULL, NULL, false
+    SELECT s.name, NULL, NULL, NULL, NULL, NULL, false, true
       FROM pulse_internal.stored_queues(most_stored + 1) AS s (name)
   ), named AS (
-    SELECT k.name, sum(k.parked)::bigint AS parked, sum(k.ready)::bigint AS ready,
-           sum(k.running)::bigint AS running, max(k.claimed_at) AS claimed_at,
-           bool_or(k.has_jobs) AS has_jobs
+    SELECT k.name, sum(k.parked)::bigint AS parked, sum(k.after_others)::bigint AS after_others,
+           sum(k.ready)::bigint AS ready, sum(k.running)::bigint AS running,
+           max(k.claimed_at) AS claimed_at, bool_or(k.has_jobs) AS has_jobs
       FROM known AS k GROUP BY k.name
   ), whole AS (
-    SELECT bool_and(k.name IS NOT NULL) AND count(*) FILTER (WHERE NOT k.has_jobs) <= most_stored
+    SELECT bool_and(k.name IS NOT NULL AND k.is_exact)
+             AND count(*) FILTER (WHERE NOT k.has_jobs) <= most_stored
              AND (is_counted OR count(*) FILTER (WHERE k.has_jobs) <= max_rows) AS is_whole
       FROM known AS k
   )
   SELECT n.name, row_number() OVER (
            ORDER BY n.name IS NULL, n.parked > 0 DESC NULLS LAST, NOT n.has_jobs,
                     n.claimed_at NULLS FIRST, n.name),
-         CASE WHEN is_counted THEN n.parked END, n.ready, n.running, w.is_whole
+         CASE WHEN is_counted THEN n.parked END, n.after_others, n.ready, n.running, w.is_whole
     FROM named AS n CROSS JOIN whole AS w;
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_candidates(int) IS
@@ -133,8 +121,8 @@ COMMENT ON FUNCTION pulse_internal.parked_members(text, int) IS
 -- The queue itself comes first. Where commits count each member by name, all members are known;
 -- elsewhere the function searches the indexes for members, up to a bound.
 CREATE OR REPLACE FUNCTION pulse_internal.level_candidates(level text, max_rows int)
-  RETURNS TABLE (queue_name text, place bigint, waiting bigint, open bigint, running bigint,
-                 is_whole boolean)
+  RETURNS TABLE (queue_name text, place bigint, waiting bigint, after_others bigint, open bigint,
+                 running bigint, is_whole boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -148,7 +136,9 @@ BEGIN
     SELECT is_counted AND coalesce(bool_and(d.name IS NOT NULL AND d.is_exact), true) AS is_whole
       FROM depth AS d
   ), known AS MATERIALIZED (
-    SELECT d.name COLLATE "C" AS name, d.parked, d.ready, d.running, d.claimed_at
+    SELECT d.name COLLATE "C" AS name, d.parked,
+           CASE WHEN d.is_exact THEN d.after_others END AS after_others, d.ready, d.running,
+           d.claimed_at
       FROM depth AS d WHERE d.name = level OR starts_with(d.name, level || '/')
   ), open AS MATERIALIZED (
     SELECT w.queue_name AS name FROM counted AS c
@@ -160,18 +150,22 @@ BEGIN
     UNION
     SELECT o.name FROM open AS o
     UNION
+    SELECT a.name FROM counted AS c
+     CROSS JOIN LATERAL pulse_internal.queues_after_others(max_rows + 1) AS a (name)
+     WHERE NOT c.is_whole AND starts_with(a.name, level || '/')
+    UNION
     SELECT level
   ), named AS MATERIALIZED (
     SELECT k.* FROM known AS k
     UNION ALL
-    SELECT f.name, CASE WHEN c.is_whole THEN 0 END, CASE WHEN c.is_whole THEN 0 END,
-           CASE WHEN c.is_whole THEN 0 END, NULL
+    SELECT f.name, z.jobs, z.jobs, z.jobs, z.jobs, NULL
       FROM found AS f CROSS JOIN counted AS c
+     CROSS JOIN LATERAL (SELECT CASE WHEN c.is_whole THEN 0 END AS jobs) AS z
      WHERE f.name IS NOT NULL AND NOT EXISTS (SELECT FROM known AS k WHERE k.name = f.name)
   )
   SELECT n.name, row_number() OVER (
            ORDER BY n.name <> level, n.parked = 0, n.claimed_at NULLS FIRST, n.name),
-         n.parked, n.ready, n.running,
+         n.parked, n.after_others, n.ready, n.running,
          c.is_whole OR count(*) OVER () <= max_rows AND (SELECT count(*) FROM open) < most_open
            AND NOT EXISTS (SELECT FROM found AS f WHERE f.name IS NULL)
     FROM named AS n CROSS JOIN counted AS c;
@@ -195,7 +189,7 @@ BEGIN
     SELECT c.* FROM pulse_internal.level_candidates(of_queue, max_rows) AS c
      WHERE of_queue IS NOT NULL
   ), listed AS MATERIALIZED (
-    SELECT c.queue_name, c.waiting, c.open, c.running FROM candidate AS c
+    SELECT c.queue_name, c.waiting, c.after_others, c.open, c.running FROM candidate AS c
      WHERE c.place <= max_rows AND c.queue_name IS NOT NULL
   ), share AS MATERIALIZED (
     -- The jobs of the queue or level in of_queue are counted exactly where there are few.
@@ -206,6 +200,10 @@ BEGIN
   ), part AS MATERIALIZED (
     SELECT r.* FROM share AS s CROSS JOIN LATERAL pulse_internal.queue_reasons(
       ARRAY(SELECT l.queue_name FROM listed AS l), s.jobs) AS r
+    UNION ALL
+    SELECT r.* FROM (SELECT array_agg(l.queue_name) AS names, array_agg(l.after_others) AS jobs
+                       FROM listed AS l) AS l
+     CROSS JOIN LATERAL pulse_internal.reasons_besides_queue(l.names, l.jobs) AS r
   ), level AS MATERIALIZED (
     SELECT l.queue_name, v.name FROM listed AS l
      CROSS JOIN LATERAL unnest(CASE WHEN of_queue IS NULL
@@ -222,7 +220,7 @@ BEGIN
     FROM level AS v
     JOIN (SELECT r.queue_name, sum(r.jobs) FILTER (WHERE r.reason NOT IN ('ready', 'running'))
                    AS seen
-            FROM part AS r WHERE r.is_cut GROUP BY r.queue_name) AS p
+            FROM part AS r GROUP BY r.queue_name HAVING bool_or(r.is_cut)) AS p
          ON p.queue_name = v.queue_name
     JOIN listed AS c ON c.queue_name = v.queue_name AND c.waiting > p.seen
    GROUP BY v.name
@@ -237,9 +235,10 @@ BEGIN
      AND b.name IN (SELECT v.name FROM level AS v)
    GROUP BY b.name, j.reason
   UNION ALL
-  SELECT NULL, 'names', CASE WHEN bool_and(c.is_whole) THEN count(*) END, true
-    FROM candidate AS c
-   WHERE of_queue IS NULL AND (c.place > max_rows OR c.queue_name IS NULL) HAVING count(*) > 0
+  SELECT NULL, 'names', CASE WHEN bool_and(c.is_whole) THEN count(*) FILTER (
+           WHERE c.place > max_rows OR c.queue_name IS NULL) END, true
+    FROM candidate AS c WHERE of_queue IS NULL
+  HAVING bool_or(c.place > max_rows OR c.queue_name IS NULL OR NOT c.is_whole)
   UNION ALL
   SELECT of_queue, 'unknown', 0, true FROM candidate AS c
    WHERE of_queue IS NOT NULL AND c.place = 1 AND NOT c.is_whole;
@@ -314,7 +313,8 @@ COMMENT ON COLUMN pulse.queue_status.fair IS
 COMMENT ON COLUMN pulse.queue_status.weight IS
   'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue_status.waiting IS
-  'Parked jobs of the queue and of all queues within the queue';
+  'Parked jobs of the queue and of all queues within the queue, as pulse.stats.parked: behind the '
+  'queue, not due, or after other jobs';
 COMMENT ON COLUMN pulse.queue_status.open IS
   'Jobs of the queue and within the queue that a claim can get';
 COMMENT ON COLUMN pulse.queue_status.running IS
@@ -322,7 +322,7 @@ COMMENT ON COLUMN pulse.queue_status.running IS
 COMMENT ON COLUMN pulse.queue_status.reasons IS
   'How many of the waiting jobs wait for which reason: future (not due), paused, full (the queue '
   'or a level), dry (the rate of the queue, or of a level), next (the next promotions open the '
-  'first jobs)';
+  'first jobs), parents (after other jobs), key undecided (as explain_job() says)';
 COMMENT ON COLUMN pulse.queue_status.tokens IS
   'How many jobs of the queue could be claimed now by the queue''s rate; NULL: no rate, or on a '
   'standby';

@@ -125,7 +125,7 @@ BEGIN
     RETURN QUERY
     SELECT u.kind, u.name, u.ready, u.future, u.parked, u.running, u.oldest, moment - u.oldest,
            u.estimated, CASE WHEN u.kind = 'queue' AND u.name IS NOT NULL THEN
-             EXISTS (SELECT FROM pulse_internal.level_settings(u.name) AS l WHERE l.paused) END,
+             pulse_internal.is_queue_paused(u.name) END,
            CASE WHEN NOT u.estimated THEN u.ready + coalesce(u.future, 0) + u.parked END,
            CASE WHEN u.name IS NOT NULL THEN 1::bigint END, moment
       FROM pulse_internal.uncounted_stats(stats.max_rows, of_kind) AS u;
@@ -159,7 +159,8 @@ COMMENT ON COLUMN pulse.stats.estimated IS
   'and more future jobs than were checked: then ready and future are what was seen of them, and '
   'waiting is exact. Where the server does not count, jobs are counted up to 1,000, and what is '
   'shown is what was seen';
-COMMENT ON COLUMN pulse.stats.paused IS 'The queue or a level above it is paused; NULL for a task';
+COMMENT ON COLUMN pulse.stats.paused IS
+  'The queue or a level above it is paused, by an operator or by the end of a job; NULL for a task';
 COMMENT ON COLUMN pulse.stats.name IS
   'Name of the task or queue; NULL: what further ones have together, where ready counts future '
   'jobs, too';

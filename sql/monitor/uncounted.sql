@@ -196,6 +196,19 @@ COMMENT ON FUNCTION pulse_internal.uncounted_open(timestamptz, int) IS
   'Counts ready jobs that are due at a moment, are not due, and fall due within a minute: all up '
   'to a bound, else the jobs read of the first 150 pairs of task and priority.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.uncounted_waits(
+    bound int, OUT after_others bigint, OUT undecided bigint)
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET jit = off AS $$
+  SELECT (SELECT count(*) FROM (
+            SELECT FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound) AS w),
+         (SELECT count(*) FROM (
+            SELECT FROM pulse.job AS j WHERE j.index_lane = 'k' LIMIT bound) AS k);
+$$;
+COMMENT ON FUNCTION pulse_internal.uncounted_waits(int) IS
+  'Counts parked jobs that wait for other jobs, and jobs whose key is undecided, each up to a '
+  'bound.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.uncounted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -204,24 +217,27 @@ DECLARE
   bound CONSTANT int := 1000;
   open record;
   parked record;
+  waits record;
   f pulse_internal.live_figures;
 BEGIN
   SELECT * INTO open FROM pulse_internal.uncounted_open(moment, bound);
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound + 1);
+  SELECT * INTO waits FROM pulse_internal.uncounted_waits(bound + 1);
   f.ready := open.due;
   f.future := open.future;
   f.due_next_minute := open.soon + least(parked.next_minute, bound);
   f.parked_future := least(parked.future, bound);
   f.parked_paused := least(parked.paused, bound);
-  f.parked_full := least(parked.due, bound) - f.parked_paused;
-  f.parked_waiting := least(parked.waiting, bound);
+  f.parked_full := least(parked.due, bound) - f.parked_paused + least(waits.undecided, bound);
+  f.parked_waiting := least(waits.after_others, bound);
   f.running := coalesce(cardinality(pulse_internal.running_ids(NULL, bound + 1)), 0);
   f.estimated := ARRAY(
     SELECT n.name FROM (VALUES
       ('ready', open.more_due), ('future', open.more_future),
       ('due_next_minute', open.more_soon OR parked.next_minute > bound),
       ('parked_future', parked.future > bound), ('parked_paused', parked.due > bound),
-      ('parked_full', parked.due > bound), ('parked_waiting', parked.waiting > bound),
+      ('parked_full', parked.due > bound OR waits.undecided > bound),
+      ('parked_waiting', waits.after_others > bound),
       ('running', f.running > bound)) AS n (name, is_cut) WHERE n.is_cut);
   f.running := least(f.running, bound);
   f.oldest_due_at := least(open.oldest, parked.oldest);

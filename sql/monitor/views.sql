@@ -210,7 +210,9 @@ COMMENT ON COLUMN pulse.schedules.ahead IS
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
   SELECT q.queue_name, q.concurrency, q.total,
-         coalesce(own.is_paused, nullif(q.paused, false), shared.is_paused, false) AS paused,
+         coalesce(own.is_paused, nullif(q.paused, false), shared.is_paused, false)
+           OR q.is_strict AND EXISTS (SELECT FROM pulse.queue_pause AS e
+                WHERE e.queue_name = q.queue_name AND e.job_id <> 0) AS paused,
          q.updated_at, q.is_strict, q.on_dead, q.rate, q.per, q.burst
     FROM pulse.queue AS q
     LEFT JOIN pulse.queue_pause AS own ON own.queue_name = q.queue_name AND own.job_id = 0
@@ -234,7 +236,8 @@ COMMENT ON COLUMN pulse.queue_settings.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_settings.total IS
   'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
-COMMENT ON COLUMN pulse.queue_settings.paused IS 'The queue or level is paused by its own name';
+COMMENT ON COLUMN pulse.queue_settings.paused IS
+  'The queue or level is paused by its own name, or by the end of a job';
 COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
 COMMENT ON COLUMN pulse.queue_settings.is_strict IS
   'Once a job of the queue has been claimed, no other job starts before the claimed job has ended';

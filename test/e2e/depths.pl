@@ -198,9 +198,20 @@ subtest 'a change that no commit counts is marked until the next recount' => sub
     is($depths->of('task', 'two'), '', 'a prepared one is not counted');
     is($depths->is_exact, 't', 'which is right while it is in doubt');
     value($node, q{COMMIT PREPARED 'p'});
-    is($depths->is_exact, 'f', 'then it is marked');
+    # A reading starts the recount; all readings of a transaction are of the same count.
+    my $session = Pulse::Session->new($node);
+    $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    is($session->query('SELECT bool_or(is_exact) FROM pulse_internal.depths()'), 'f',
+        'then it is marked');
+    is($session->query('SELECT bool_and(estimated) FROM pulse.stats'), 't', 'in each row of stats');
+    is($session->query('SELECT cardinality(estimated) FROM pulse.overview'), 8,
+        'in each figure of the overview');
+    is($session->query('SELECT count(*) FROM pulse.queue_status
+        WHERE queue_name IS NULL AND names IS NULL'), 1, 'and a queue may be missing');
+    $session->query('COMMIT');
     $depths->become_exact;
     is($depths->of('task', 'two'), '3|0|0', 'and recounted');
+    is(value($node, 'SELECT bool_or(estimated) FROM pulse.stats'), 'f', 'unmarked');
     value($node, 'TRUNCATE pulse.job');
     is($depths->is_exact, 'f', 'so is a truncated table');
     $depths->become_exact;

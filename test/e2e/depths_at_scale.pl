@@ -31,7 +31,8 @@ value($node, qq{INSERT INTO pulse.job (identifier, queue_name, state, run_at, pr
            n % 3
       FROM generate_series(1, $jobs) AS n});
 # Jobs that wait for another, run, and have ended in each way.
-value($node, q{SELECT pulse.add_job_after(ARRAY[j.id], 'child') FROM pulse.job AS j
+value($node, q{SELECT pulse.add_job_after(ARRAY[j.id], 'child', queue_name =>
+    CASE WHEN j.id % 2 = 0 THEN 'queue ' || j.id % 7 END) FROM pulse.job AS j
     WHERE j.state = 'ready' LIMIT 100});
 value($node, q{DO $$
     DECLARE worker bigint := (SELECT id FROM pulse.register_worker('w'));
@@ -56,10 +57,6 @@ my $figures = q{
     q AS MATERIALIZED (SELECT * FROM pulse.queue_status),
     j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state, index_lane
                          FROM pulse.job),
-    -- A job after others is no reason for a queue to wait, but a part of what commits count.
-    p AS MATERIALIZED (SELECT queue_name, count(*) FILTER (WHERE state = 'parked') AS parked
-                         FROM j WHERE queue_name IS NOT NULL GROUP BY queue_name
-                       HAVING count(*) FILTER (WHERE index_lane = 'w') = 0),
     sums AS (SELECT kind, sum(waiting) AS waiting, sum(running) AS running, sum(parked) AS parked,
                     count(*) FILTER (WHERE name IS NOT NULL) AS listed,
                     coalesce(sum(names) FILTER (WHERE name IS NULL), 0) AS further
@@ -79,8 +76,15 @@ my $figures = q{
     UNION ALL SELECT 'queues', (SELECT listed + further FROM sums WHERE kind = 'queue'),
                      (SELECT count(DISTINCT queue_name) FROM j)
     UNION ALL SELECT 'waiting of the status',
-                     (SELECT sum(waiting) FROM q WHERE queue_name IN (SELECT queue_name FROM p)),
-                     (SELECT sum(parked) FROM p WHERE queue_name IN (SELECT queue_name FROM q))
+                     (SELECT sum(waiting) FROM q WHERE queue_name IS NOT NULL),
+                     (SELECT count(*) FROM j WHERE state = 'parked'
+                         AND queue_name IN (SELECT queue_name FROM q))
+    UNION ALL SELECT 'parents of the status',
+                     (SELECT sum((reasons ->> 'parents')::int) FROM q),
+                     (SELECT count(*) FROM j WHERE index_lane = 'w'
+                         AND queue_name IN (SELECT queue_name FROM q))
+    UNION ALL SELECT 'after others of the overview', (SELECT parked_waiting FROM o),
+                     (SELECT count(*) FROM j WHERE index_lane = 'w')
     UNION ALL SELECT 'running of the status',
                      (SELECT sum(running) FROM q WHERE queue_name IS NOT NULL),
                      (SELECT count(*) FROM j WHERE state = 'running'

@@ -25,11 +25,11 @@ PartialCount sum_of(const QueryResult::Row& overview, std::initializer_list<cons
 
 // Columns of an SQL statement over rows of pulse.stats(): a plus or nothing. `plus` is for ready
 // (open) and future jobs of a task of which the server has not read each waiting job; where no
-// commit counts, all counts may be parts.
-#define PULSE_PLUSES                                                                      \
-  "CASE WHEN estimated AND ready + coalesce(future, 0) + parked IS DISTINCT FROM waiting" \
-  " THEN '+' ELSE '' END AS plus,"                                                        \
-  " CASE WHEN estimated AND waiting IS NULL THEN '+' ELSE '' END AS plus_of_all"
+// commit counts, all counts may be parts. Counts that add up and are estimated wait for a recount.
+#define PULSE_PLUSES                                                                       \
+  "CASE WHEN estimated THEN '+' ELSE '' END AS plus,"                                      \
+  " CASE WHEN estimated AND (ready + coalesce(future, 0) + parked = waiting) IS NOT FALSE" \
+  " THEN '+' ELSE '' END AS plus_of_all"
 
 // The text of a count of such a row; empty for a field that is no count, and for an exact count.
 std::optional<std::string> partial_count(const QueryResult::Row& depth, const std::string& field);
