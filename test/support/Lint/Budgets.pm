@@ -10,12 +10,13 @@ use constant {
     MAX_FILE_LINES => 400, MAX_FUNCTION_LINES => 70, MAX_COLUMNS => 100,
     MAX_FOLDER_FILES => 20 };
 
-# A spec's statements stand in its expected output as they are, so they are not wrapped.
+# A spec's statements stand in its expected output as they are, so they are not wrapped. A generated
+# file is as long as the catalogue.
 sub check_files {
     for my $file (grep { !/\.spec$/ } sources()) {
         my @lines = slurp($file);
         found($file, @lines . ' lines, more than ' . MAX_FILE_LINES . '; split it by concept')
-          if @lines > MAX_FILE_LINES;
+          if @lines > MAX_FILE_LINES && $file !~ m{/generated/};
         for my $i (0 .. $#lines) {
             found("$file:" . ($i + 1), length($lines[$i]) . ' columns; wrap at ' . MAX_COLUMNS)
               if length $lines[$i] > MAX_COLUMNS;

@@ -31,6 +31,7 @@ sub check_versions {
         'extension/pg_pulse_tap.control' => qr/^default_version = '\Q$version\E'/,
         'console/share/pulse.1' => qr/"pg_pulse \Q$version\E"/,
         'worker/share/pulse-worker.1' => qr/"pg_pulse \Q$version\E"/,
+        'clients/node/package.json' => qr/^  "version": "\Q$version\E"/,
         'worker/CMakeLists.txt' => qr/\bVERSION \Q$version\E\b/,
     );
     for my $file (sort keys %pattern) {
