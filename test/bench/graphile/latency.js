@@ -1,6 +1,6 @@
-// latency.js [SAMPLES]: from the call of addJob to the start of its task, one at a time, as Graphile
-// Worker's own latency test counts: the next is added when the last has started. Prints each in
-// milliseconds.
+// latency.js [SAMPLES]: from the call of addJob to the start of its task, one at a time, as
+// Graphile Worker's own latency test counts: the next is added when the last has started. Prints
+// each in milliseconds.
 const WARM = 20;
 
 async function main() {

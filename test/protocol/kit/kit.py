@@ -105,6 +105,11 @@ class Kit:
             FROM pulse.attempt WHERE job_id = {job}""") or "").split()
         return row
 
+    def consumed(self, job):
+        """The outcomes of the attempts that count. A worker in which the old work of a job has not
+        ended gives a new claim of the job back, which costs the job nothing."""
+        return [outcome for outcome in self.job(job)["outcomes"] if outcome != "released"]
+
     def wait_state(self, job, *states):
         self.wait(lambda: self.job(job).get("state") in states,
                   f"job {job} is {' or '.join(states)}", lambda: self.job(job))

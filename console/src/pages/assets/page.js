@@ -72,7 +72,8 @@ for (const menu of document.querySelectorAll('header nav, .tabs')) {
 // The same link keeps the focus; what is pointed at, pressed or selected is left in peace.
 function update(region, html) {
   const selection = document.getSelection();
-  const isBusy = region.querySelector('.chart:hover, .graph:hover, .menu[open], :active') !== null ||
+  const inUse = '.chart:hover, .graph:hover, .menu[open], :active';
+  const isBusy = region.querySelector(inUse) !== null ||
     (!selection.isCollapsed && region.contains(selection.anchorNode));
   if (isBusy) return;
   const focused = region.contains(document.activeElement)

@@ -1,0 +1,187 @@
+import type { Database, Unique } from './lib/types'
+import type { AddJobOnceRow, JobRow } from './lib/generated/functions'
+
+export * from './lib/types'
+export * from './lib/generated/functions'
+
+/** The part of Standard Schema that the library calls (https://standardschema.dev). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: ReadonlyArray<SchemaIssue> }
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+/** How a job that this one has waited for has ended. */
+export interface Parent {
+  id: number
+  key?: string | null
+  state: string
+  result?: unknown
+}
+
+/** The job that a handler gets. */
+export interface Job<Payload = unknown, Result = unknown> {
+  readonly id: string
+  readonly token: string
+  readonly identifier: string
+  /** Of several databases the one of the job. */
+  readonly database: string | null
+  /** From 1. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly crashes: number
+  readonly payload: Payload
+  /** The payload as the producer has spelled it, with every digit. */
+  readonly payloadText: string
+  readonly queueName: string | null
+  readonly priority: number
+  readonly jobKey: string | null
+  readonly flags: string[] | null
+  readonly createdAt: Date
+  readonly runAt: Date
+  readonly scheduledFor: Date | null
+  readonly lastError: string | null
+  readonly recovered: string | null
+  readonly lastCheckpoint: any
+  readonly lastCheckpointText: string
+  readonly parents: Parent[] | null
+  readonly traceparent: string | null
+  readonly workerId: string
+  readonly workerName: string
+  /** Aborted when the job is to end; the reason is a JobCancelled. */
+  readonly signal: AbortSignal
+  /** Reports a fraction from 0 to 1, and what is being done. */
+  progress(fraction: number, more?: { message?: string; stage?: string }): void
+  /** Stores a value that the next attempt gets as lastCheckpoint. */
+  checkpoint(value: unknown): void
+  /** Writes a line to the log of the worker, with this job. console.log() does so too. */
+  log(text: string, level?: 'debug' | 'info' | 'warning' | 'error'): void
+  /** Gives the attempt back: return or throw what comes back. */
+  snooze(seconds: number, more?: { checkpoint?: unknown }): any
+  /** Ties the client's transaction to this claim. */
+  fence(client: Database): Promise<void>
+  /** Completes the job in the client's transaction: exactly once in your database. */
+  complete(client: Database, result?: Result): Promise<void>
+}
+
+export type Handler<Payload = any, Result = any> = (
+  payload: Payload, job: Job<Payload, Result>) => Result | Promise<Result>
+
+export interface TaskOptions<Payload> {
+  /** So many jobs of this task at once in one program. */
+  takes?: number
+  /** Of adds without a `unique` of their own. */
+  unique?: Unique
+  /** Refuses payloads: an attempt with one fails for good. */
+  schema?: StandardSchema<any, Payload>
+}
+
+export interface AddOptions {
+  queueName?: string | null
+  runAt?: Date | string | null
+  maxAttempts?: number | null
+  jobKey?: string | null
+  priority?: number | null
+  flags?: string[] | null
+  jobKeyMode?: string | null
+  unique?: Unique
+}
+
+export interface Task<Payload = any, Result = any> {
+  readonly identifier: string
+  readonly handler: Handler<Payload, Result>
+  /** Adds a job of this task in the caller's transaction. */
+  add(db: Database, payload: Payload, options?: AddOptions): Promise<JobRow & AddJobOnceRow>
+}
+
+/** Defines a task. Of a schema the payload has the type that the schema gives. */
+export function task<Payload = any, Result = any>(
+  identifier: string, handler: Handler<Payload, Result>, options?: TaskOptions<Payload>,
+): Task<Payload, Result>
+
+/** Runs the jobs of these tasks under `pulse-worker --program`, until the worker sends no more. */
+export function work(
+  tasks: ReadonlyArray<Task<any, any>>, options?: { takes?: number; name?: string }): Promise<void>
+
+/** The tasks of a folder of files in the shape of Graphile Worker; `end` closes their pool. */
+export function readTasks(folder: string): Promise<{ tasks: Task[]; end(): Promise<void> }>
+
+/** Rejects where the database has no extension, or one that this library is not made for. */
+export function checkVersion(db: Database): Promise<string>
+
+/** A document of JSON as a text, for a payload, result or checkpoint with exact numbers. */
+export function json(text: string): unknown
+
+/** The key of `unique`, the same in every library of pg_pulse. */
+export function uniqueKey(payload: unknown, by?: string[]): string
+
+/** A transaction of Knex as a client. */
+export function fromKnex(transaction: { raw(text: string, values: any): any }): Database
+
+/** Fails the attempt: for good, not before some seconds, or with the rest of the work. */
+export class Failure extends Error {
+  constructor(message: string, options?: {
+    retry?: boolean; retryIn?: number; payload?: unknown; cause?: unknown })
+}
+
+export class PayloadRefused extends Failure {
+  readonly issues: ReadonlyArray<SchemaIssue>
+}
+
+/** The reason of a job's signal. `lost`: the claim is over, and no answer counts. */
+export class JobCancelled extends Error {
+  readonly reason: 'cancelled' | 'timeout' | 'stall' | 'unreachable' | 'lost' | 'shutdown'
+  readonly graceMs: number
+}
+
+/** A value that JSON does not have, or too much of it. */
+export class NotJson extends TypeError {}
+
+/** An error of the server. `code` is the SQLSTATE, `cause` the driver's error. */
+export class PulseError extends Error {
+  readonly code: string
+  readonly hint?: string
+  readonly detail?: string
+}
+/** PU001 */
+export class ClaimLost extends PulseError {}
+/** PU002 */
+export class WorkerUnknown extends PulseError {}
+/** PU003 */
+export class SettingsRefused extends PulseError {}
+/** PU004 */
+export class OutOfRange extends PulseError {}
+/** PU005 */
+export class NotFound extends PulseError {}
+/** PU006 */
+export class InTransaction extends PulseError {}
+/** PU007 */
+export class WrongIsolation extends PulseError {}
+/** PU008 */
+export class ClaimsOff extends PulseError {}
+/** PU009 */
+export class JobsWouldBeLost extends PulseError {}
+/** PU010 */
+export class JobMustNotRun extends PulseError {}
+/** The database has no pg_pulse. */
+export class NoExtension extends PulseError {}
+/** The database has a pg_pulse that this library is not made for. */
+export class OtherVersion extends PulseError {}
+/** 42501 */
+export class NotGranted extends PulseError {}
+/** 25006 */
+export class ReadOnly extends PulseError {}
+/** 25P02 */
+export class Aborted extends PulseError {}

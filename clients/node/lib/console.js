@@ -1,0 +1,32 @@
+'use strict'
+// Routes console.* of a handler to the log of its job, however many jobs run at once.
+const { AsyncLocalStorage } = require('node:async_hooks')
+const { format, inspect } = require('node:util')
+
+const levels = { debug: 'debug', trace: 'debug', dir: 'info', log: 'info', info: 'info',
+  warn: 'warning', error: 'error' }
+
+/** The job whose handler runs; undefined outside of handlers. */
+const current = new AsyncLocalStorage()
+
+function textOf(method, values) {
+  if (method === 'dir') return inspect(values[0], values[1])
+  if (method !== 'trace') return format(...values)
+  const { stack } = new Error()
+  return [format(...values), ...stack.split('\n').slice(3)].join('\n')
+}
+
+// Another copy of the library may have routed the console before: outside of the jobs of this copy
+// the method from before is called.
+function route(console) {
+  for (const [method, level] of Object.entries(levels)) {
+    const before = console[method]
+    console[method] = function (...values) {
+      const job = current.getStore()
+      if (!job || job.isOver) return before.apply(this, values)
+      job.log(textOf(method, values), level)
+    }
+  }
+}
+
+module.exports = { current, route }

@@ -1,0 +1,115 @@
+'use strict'
+// The job that a handler gets. A port carries what the job says: the lines of a program, or the
+// calls of a test.
+const { query } = require('./calls')
+const { encode, memberText } = require('./json')
+const { END } = require('./task')
+
+const members = ['attempt', 'crashes', 'database', 'flags', 'identifier', 'job_key', 'last_error',
+  'max_attempts', 'parents', 'priority', 'queue_name', 'recovered', 'token', 'traceparent',
+  'worker_id', 'worker_name']
+const times = ['created_at', 'run_at', 'scheduled_for']
+
+/** The reason of an AbortSignal: the worker asks a handler to end. */
+class JobCancelled extends Error {
+  name = 'AbortError'
+
+  constructor(reason, graceMs) {
+    super(`the job is to end: ${reason}`)
+    Object.assign(this, { reason, graceMs })
+  }
+}
+
+class Job {
+  #port
+  #document
+  #stop
+
+  constructor(port, message, text) {
+    this.#port = port
+    this.#document = message.job
+    // Names the job among those of the program, as the worker has written it.
+    this.key = message.id
+    this.id = String(message.job.id)
+    this.payload = message.payload
+    this.text = text
+    this.isOver = false
+    this.isCompleted = false
+  }
+
+  /** One member of the job's document, as the worker names it. */
+  get(member) {
+    return this.#document[member] ?? null
+  }
+
+  /** The payload as the producer has spelled it, with every digit. */
+  get payloadText() {
+    return memberText(this.text, 'payload')
+  }
+
+  /** The checkpoint of an earlier attempt; null without one. */
+  get lastCheckpoint() {
+    return this.get('checkpoint')
+  }
+
+  get lastCheckpointText() {
+    return memberText(memberText(this.text, 'job'), 'checkpoint')
+  }
+
+  /** Aborted when the job is to end: cancelled, past a limit, or shutdown. */
+  get signal() {
+    this.#stop ??= new AbortController()
+    return this.#stop.signal
+  }
+
+  cancel(reason, graceMs) {
+    this.signal // a handler may ask for it later
+    this.#stop.abort(new JobCancelled(reason, graceMs))
+  }
+
+  /** Reports progress: a fraction from 0 to 1, and what is being done. */
+  progress(fraction, { message, stage } = {}) {
+    this.#port.progress(this, { progress: fraction, message, stage })
+  }
+
+  /** Stores a value that the next attempt gets as lastCheckpoint. */
+  checkpoint(value) {
+    this.#port.checkpoint(this, encode(value, 'the checkpoint'))
+  }
+
+  /** Writes a line to the log of the worker, with this job. */
+  log(text, level = 'info') {
+    this.#port.log(this, String(text), level)
+  }
+
+  /** The end of an attempt that is given back: return or throw it. */
+  snooze(seconds, { checkpoint } = {}) {
+    return { [END]: { snooze: seconds, checkpoint } }
+  }
+
+  /** Ties the client's transaction to this claim: COMMIT fails if the claim is lost by then. */
+  async fence(client) {
+    const text = 'SELECT FROM pulse.fence($1::text::bigint, $2::text::bigint)'
+    await query(client, text, [this.id, this.token])
+  }
+
+  /** Completes the job in the client's transaction: the end commits or rolls back with its rows. */
+  async complete(client, result) {
+    const text = 'SELECT FROM pulse.complete($1::text::bigint, $2::text::bigint, $3::json)'
+    const document = result === undefined ? null : encode(result, 'the result')
+    await query(client, text, [this.id, this.token, document])
+    this.isCompleted = true
+  }
+}
+
+const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
+for (const member of members) {
+  Object.defineProperty(Job.prototype, camelCase(member), { get() { return this.get(member) } })
+}
+for (const member of times) {
+  Object.defineProperty(Job.prototype, camelCase(member), {
+    get() { return this.get(member) === null ? null : new Date(this.get(member)) },
+  })
+}
+
+module.exports = { Job, JobCancelled }

@@ -1,0 +1,59 @@
+'use strict'
+// JSON as the library writes it: for payloads, results, checkpoints and lines.
+
+// Marks a value that is JSON already. A symbol of all copies of the library.
+const RAW = Symbol.for('pg-pulse.json')
+
+class NotJson extends TypeError {
+  name = 'NotJson'
+}
+
+/** A document of JSON as a text, which is stored digit for digit. */
+function json(text) {
+  JSON.parse(text)
+  return {
+    // A line break is white space between tokens, and would end a line of the protocol.
+    [RAW]: text.replace(/[\r\n]/g, ' '),
+    toJSON() {
+      throw new NotJson('json(text) is a whole document, and no part of another')
+    },
+  }
+}
+
+/** The text of a value; `what` names the value where it is no JSON. */
+function encode(value, what) {
+  if (value != null && value[RAW] !== undefined) return value[RAW]
+  let text
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    const [reason] = String(error?.message ?? error).split('\n')
+    throw new NotJson(`${what} is no JSON: ${reason}`)
+  }
+  if (text === undefined && value !== undefined) {
+    throw new NotJson(`${what} is no JSON: it is a ${typeof value}`)
+  }
+  return text ?? 'null'
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/gs
+
+/** The member of an object as the text of the object spells it; undefined where there is none. */
+function memberText(text, name) {
+  const token = new RegExp(TOKEN)
+  let [depth, begin, before] = [0, -1, '']
+  for (let match; (match = token.exec(text)); ) {
+    const [piece] = match
+    if (begin >= 0 && depth === 1 && (piece === ',' || piece === '}')) {
+      return text.slice(begin, match.index).trim()
+    }
+    // In the outermost object a colon stands behind a name only.
+    if (depth === 1 && piece === ':' && JSON.parse(before) === name) begin = token.lastIndex
+    if (piece === '{' || piece === '[') depth++
+    if (piece === '}' || piece === ']') depth--
+    before = piece
+  }
+  return undefined
+}
+
+module.exports = { json, encode, memberText, NotJson }

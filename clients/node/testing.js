@@ -1,0 +1,185 @@
+'use strict'
+// Tests with the real handlers: a transaction in which jobs are added and run, and that is rolled
+// back. The extension pg_pulse_tap claims the jobs and moves time.
+const { query } = require('./lib/calls')
+const { current, route } = require('./lib/console')
+const { errors: { PulseError } } = require('./lib/errors')
+const { Job } = require('./lib/job')
+const { memberText } = require('./lib/json')
+const { ofThrown, ofValue } = require('./lib/outcome')
+const { run } = require('./lib/task')
+
+const MAX_JOBS = 1000
+let isRouted = false
+
+// What a job says while it runs.
+class Record {
+  logs = []
+  reports = []
+
+  progress(job, { progress, message, stage }) {
+    this.reports.push({ fraction: progress, message, stage })
+  }
+
+  checkpoint(job, text) {
+    this.reports.push({ checkpoint: text })
+  }
+
+  log(job, text, level) {
+    this.logs.push({ level, text })
+  }
+}
+
+const BEGIN = /^\s*(?:begin|start\s+transaction)\b/i
+const COMMIT = /^\s*(?:commit|end)\b/i
+const ROLLBACK = /^\s*(?:rollback|abort)\b(?!\s+to\b)/i
+
+/** A client, and a pool, whose transactions are savepoints of the test's transaction. */
+function nested(client) {
+  let depth = 0
+  const savepoint = () => `pulse_test_${depth}`
+  const db = {
+    connect: async () => db,
+    release() {},
+    async end() {},
+    async query(text, values) {
+      if (BEGIN.test(text)) {
+        depth++
+        return client.query(`SAVEPOINT ${savepoint()}`)
+      }
+      if (depth > 0 && COMMIT.test(text)) {
+        await client.query('SELECT pulse_tap.check_constraints()')
+        return client.query(`RELEASE SAVEPOINT pulse_test_${depth--}`)
+      }
+      if (depth > 0 && ROLLBACK.test(text)) {
+        await client.query(`ROLLBACK TO SAVEPOINT ${savepoint()}`)
+        return client.query(`RELEASE SAVEPOINT pulse_test_${depth--}`)
+      }
+      return client.query(text, values)
+    },
+  }
+  return db
+}
+
+async function claim(db, identifiers) {
+  const [row] = await query(db, `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text
+    FROM pulse_tap.claim_next($1::text::text[]) AS c WHERE c.id IS NOT NULL`,
+  [`{${identifiers.map((name) => JSON.stringify(name)).join()}}`])
+  if (!row) return undefined
+  const { id, token, text } = row
+  const document = JSON.parse(text)
+  return {
+    message: {
+      id, payload: document.payload, job: { ...document, id, token, attempt: document.attempts },
+    },
+    text: `{"payload":${memberText(text, 'payload')},"job":${text}}`,
+  }
+}
+
+/** Runs the handler; its rows are gone where it throws, as those of a transaction of its own. */
+async function outcomeOf(db, task, job) {
+  await db.query('BEGIN')
+  try {
+    const members = ofValue(job, await current.run(job, () => run(task, job)))
+    await db.query('COMMIT')
+    return members
+  } catch (thrown) {
+    await db.query('ROLLBACK')
+    try {
+      return ofThrown(thrown)
+    } catch (error) {
+      return ofThrown(error)
+    }
+  }
+}
+
+const parse = (text) => (text === undefined ? undefined : JSON.parse(text))
+
+async function report(db, job, record) {
+  for (const { fraction, message, stage, checkpoint } of record.reports) {
+    await query(db, `SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint,
+      fraction => $3::float8, message => $4::text, stage => $5::text, checkpoint => $6::json)`,
+    [job.id, job.token, fraction ?? null, message ?? null, stage ?? null, checkpoint ?? null])
+  }
+}
+
+/** Reports the end as pulse-worker does; returns the state of the job. */
+async function end(db, job, { result, error, retry, retry_in, payload, snooze, checkpoint, done }) {
+  const ask = (name, rest, values) => query(db,
+    `SELECT * FROM pulse.${name}($1::text::bigint, $2::text::bigint${rest}) AS state`,
+    [job.id, job.token, ...values])
+  if (done) return 'completed'
+  if (snooze !== undefined) {
+    await ask('snooze', ", $3::float8 * interval '1 s', $4::json",
+      [parse(snooze), checkpoint ?? null])
+    return 'snoozed'
+  }
+  if (error === undefined) {
+    await ask('complete', ', $3::json', [result === 'null' ? null : result])
+    return 'completed'
+  }
+  const [{ state }] = await ask('fail',
+    ", $3::text, $4::bool, $5::float8 * interval '1 s', $6::json",
+    [parse(error), retry !== 'false', parse(retry_in) ?? null, payload ?? null])
+  return state
+}
+
+async function runNext(db, tasks) {
+  const claimed = await claim(db, [...tasks.keys()])
+  if (!claimed) return undefined
+  const record = new Record()
+  const job = new Job(record, claimed.message, claimed.text)
+  const members = await outcomeOf(db, tasks.get(job.identifier), job)
+  job.isOver = true
+  if (!members.done) await report(db, job, record)
+  const state = await end(db, job, members)
+  return { id: job.id, task: job.identifier, attempt: job.attempt, payload: job.payload, state,
+    result: parse(members.result), error: parse(members.error), logs: record.logs }
+}
+
+/** Runs the due jobs of these tasks in the caller's transaction, one after the other, until none is
+ * due. Returns one object for each attempt. */
+async function runJobs(db, tasks, { max = MAX_JOBS } = {}) {
+  if (!isRouted) route(console)
+  isRouted = true
+  const byName = new Map(tasks.map((task) => [task.identifier, task]))
+  const attempts = []
+  await query(db, 'SELECT FROM pulse_tap.sweep_due()')
+  for (let attempt; (attempt = await runNext(db, byName)); ) {
+    attempts.push(attempt)
+    if (attempts.length > max) {
+      throw new Error(`runJobs() has run ${max} jobs: does a job add itself again?`)
+    }
+  }
+  return attempts
+}
+
+async function freeze(client) {
+  try {
+    await query(client, 'SELECT pulse_tap.freeze()')
+  } catch (error) {
+    if (error.code !== '3F000') throw error
+    throw new PulseError('the database of the tests has no extension pg_pulse_tap', {
+      code: error.code, hint: 'CREATE EXTENSION pg_pulse_tap CASCADE', cause: error })
+  }
+}
+
+/** A test of node:test in a transaction that is rolled back. The test gets `db`, in place of the
+ * application's pool or client, `runJobs(tasks)` and `travel('1 hour')`. */
+function rolledBack(pool, test) {
+  return async (t) => {
+    const client = await pool.connect()
+    try {
+      await client.query('BEGIN')
+      await freeze(client)
+      const db = nested(client)
+      await test({ t, db, runJobs: (tasks, options) => runJobs(db, tasks, options),
+        travel: (howFar) => query(db, 'SELECT pulse_tap.travel($1::text::interval)', [howFar]) })
+    } finally {
+      await client.query('ROLLBACK').catch(() => {})
+      client.release()
+    }
+  }
+}
+
+module.exports = { rolledBack, runJobs }
