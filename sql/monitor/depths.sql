@@ -208,15 +208,15 @@ COMMENT ON FUNCTION pulse_internal.is_queue_paused(text) IS
   'Returns whether a queue is paused, by an operator or by the end of a job, or is within a paused '
   'level.';
 
--- Reads settings only of queues within a paused name: 'mail/*' is the name of the members of
--- 'mail'.
+-- Reads settings only of queues within a paused name, so those are chosen first: 'mail/*' is the
+-- name of the members of 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_queues(names text[]) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH pause AS (
     SELECT regexp_replace(s.queue_name, '/[*]$', '') AS level
       FROM (SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused
              UNION ALL SELECT q.queue_name FROM pulse.queue AS q WHERE q.paused) AS s
-  ), within AS (
+  ), within AS MATERIALIZED (
     SELECT DISTINCT n.name
       FROM unnest(names) AS n (name)
      CROSS JOIN LATERAL unnest(pulse_internal.levels_of(n.name)) AS l (level)

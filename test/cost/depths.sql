@@ -26,3 +26,7 @@ CALL cost.note_poll('one_queue', 'SELECT * FROM pulse.queue_status(''queue 7'')'
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'within', 'level/' || n, 'parked', now() FROM generate_series(1, 3000) AS n;
 CALL cost.note_poll('level', 'SELECT * FROM pulse.queue_status(''level'')');
+
+-- A pause of a queue adds the settings of that queue alone.
+SELECT pulse.pause_queue('queue 7');
+CALL cost.note_poll('paused', 'TABLE pulse.overview');
