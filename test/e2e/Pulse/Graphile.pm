@@ -26,7 +26,7 @@ sub install_packages {
       if system('command -v node npm >/dev/null 2>&1') != 0;
     my $folder = PostgreSQL::Test::Utils::tempdir() . '/graphile';
     mkdir $folder;
-    plan skip_all => "npm cannot install Graphile Worker here: $undone"
+    plan skip_all => "npm cannot install its packages here: $undone"
       if system("cp '$packages'/package*.json '$folder' && cd '$folder' && "
           . "npm $verb --ignore-scripts --no-audit --no-fund "
           . "--fetch-timeout=20000 --fetch-retries=1 >npm.log 2>&1") != 0;

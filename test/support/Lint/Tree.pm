@@ -64,7 +64,7 @@ sub cpp_files {
 
 sub sources {
     return grep {
-        /\.(?:cpp|hpp|sql|psql|spec|sh|pl|pm|t|py|rb|js|mjs|ts|awk)$/ || m{^test/support/}
+        /\.(?:cpp|hpp|sql|psql|spec|sh|pl|pm|t|py|rb|js|cjs|mjs|ts|awk)$/ || m{^test/support/}
           || m{^\.ci/} || m{/run$}
     } files();
 }
