@@ -121,6 +121,10 @@ BEGIN
   VALUES
     (registered.id, pulse_internal.live_now_us(), pulse.now(), pulse_internal.us(every),
      pulse_internal.setting_us('sweep_threshold'), pulse_internal.setting_us('default_timeout'));
+  -- Where nobody has swept for an interval the liveness clock stands still, and with it every rate.
+  PERFORM pulse_internal.note_sweep_due(
+    pulse_internal.last_tick() + (pulse.now() - clock_timestamp())
+      + pulse_internal.interval(pulse_internal.setting_us('sweep_interval')));
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS

@@ -11,9 +11,23 @@ use Pulse::SqlWorker;
 
 my $node = start_server('main',
     preload => 0,
-    settings => { %PATIENT, 'pulse.poll_interval' => '1h' });
+    settings => { %PATIENT, 'pulse.poll_interval' => '1h', 'pulse.sweep_interval' => '1h',
+        'pulse.sweep_threshold' => '3h' });
 is(value($node, 'SHOW shared_preload_libraries'), '', 'the library is not preloaded');
 value($node, q{SELECT pulse.set_task('work', backoff => 'none')});
+
+subtest 'P13: a rate goes on as soon as a worker starts where nobody has swept' => sub {
+    # The last sweep was long ago, so the liveness clock stands, and no token comes.
+    value($node, q{UPDATE pulse.clock SET last_tick = last_tick - interval '3 h'});
+    value($node, q{SELECT pulse.set_queue('mail', rate => 10, burst => 1)});
+    value($node, q{SELECT pulse.add_job('work', queue_name => 'mail/' || n)
+        FROM generate_series(1, 3) AS n});
+    my $worker = Pulse::SqlWorker->new($node, 'alone');
+    my @jobs = map { $worker->wait_for_claim } 1 .. 3;
+    is(scalar @jobs, 3, 'it is told to sweep, and claims a job with each token');
+    $worker->complete(@jobs);
+    value($node, 'SELECT pulse.deregister_worker(' . $worker->id . ')');
+};
 
 my $first = Pulse::SqlWorker->new($node, 'first');
 my $second = Pulse::SqlWorker->new($node, 'second');
