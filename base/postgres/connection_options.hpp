@@ -9,6 +9,11 @@
 
 namespace pulse {
 
+// The way out for an operator whose program opens no session.
+inline constexpr const char* kHowToConnect =
+    "-d and libpq's environment (PGHOST, PGDATABASE, PGUSER, PGPASSWORD …) say where to connect "
+    "and as whom";
+
 // How to connect: first the user's words, then libpq's environment and service file, then this
 // program's defaults (keepalives, which servers, an application name).
 class ConnectOptions {

@@ -25,6 +25,12 @@ constexpr Duration kStandstill = std::chrono::seconds(1);
 // A session that borrows is closed when no sender has needed the session for this long.
 constexpr Duration kRest = std::chrono::seconds(10);
 
+// The options of a session that was open before are right.
+std::optional<std::string> hint_for(const Session& session) {
+  if (session.was_open()) return std::nullopt;
+  return kHowToConnect;
+}
+
 }  // namespace
 
 Session::Session(SessionConfig config, Connection& connection, Timers& timers, Reconnect reconnect,
@@ -254,7 +260,10 @@ void Session::lose(const std::string& reason) {
   const Duration delay = reconnect_.next_delay(lived);
   last_reason_ = reason;
   log_.write(losses_.level_of(reason, timers_.now()), "reconnecting",
-             {{"connection", config_.name}, {"reason", reason}, {"delay_ms", delay.count()}});
+             {{"connection", config_.name},
+              {"reason", reason},
+              {"delay_ms", delay.count()},
+              {"hint", hint_for(*this)}});
   state_ = State::pausing;
   pause_.start_in(delay);
   if (on_lost) on_lost(reason);

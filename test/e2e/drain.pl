@@ -188,6 +188,7 @@ subtest 'the database is gone for good' => sub {
     my ($code, $said) = complaint('no-database', database => 'nowhere');
     is($code, DATABASE_GONE, 'no such database');
     like($said, qr/database \\"nowhere\\" does not exist/, 'and it says so');
+    like($said, qr/\(PGHOST, PGDATABASE, .*\) say where to connect/, 'with the way out');
     ($code, $said) = complaint('no-role', database => 'postgres user=nobody_here');
     is($code, DATABASE_GONE, 'no such role');
     value($node, 'CREATE DATABASE plain');

@@ -232,6 +232,19 @@ TEST_F(SessionTest, a_loss_in_the_middle_of_a_statement_reaches_its_sender_first
   EXPECT_EQ(lost_, std::vector<std::string>{"crash"});
 }
 
+TEST_F(SessionTest, a_session_that_was_never_open_names_the_way_out) {
+  session_->open();
+  connection_.refuse("no route to host");
+  EXPECT_TRUE(capture_.has("(PGHOST, PGDATABASE, "));
+}
+
+TEST_F(SessionTest, an_outage_is_no_matter_of_options) {
+  given_open();
+  connection_.lose("crash");
+  EXPECT_TRUE(capture_.has("reason=crash"));
+  EXPECT_FALSE(capture_.has("(PGHOST, PGDATABASE, "));
+}
+
 TEST_F(SessionTest, the_same_reason_again_and_again_is_one_line_above_debug) {
   session_->open();
   for (int i = 0; i < 5; ++i) {

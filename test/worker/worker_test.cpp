@@ -305,6 +305,7 @@ TEST_F(WorkerTest, a_database_that_refuses_us_at_the_start_ends_it) {
   heartbeat_.refuse("database \"x\" does not exist", /*is_permanent=*/true);
   turn();
   EXPECT_EQ(exit_code_, ExitCode::database_gone);
+  EXPECT_TRUE(capture_.has("(PGHOST, PGDATABASE, "));
 }
 
 TEST_F(WorkerTest, a_server_that_is_merely_down_is_awaited) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log/name_list.hpp"
+#include "base/postgres/connection_options.hpp"
 #include "base/postgres/sqlstate.hpp"
 #include "session/refusal.hpp"
 
@@ -68,11 +69,12 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
 }
 
 void Worker::wire_sessions() {
-  const auto refuse = [this](const std::string& reason) {
+  sessions_.on_refused = [this](const std::string& reason) {
+    take_refusal(ExitCode::database_gone, in_one_line(reason, "", kHowToConnect));
+  };
+  sessions_.on_unreadable = [this](const std::string& reason) {
     take_refusal(ExitCode::database_gone, reason);
   };
-  sessions_.on_refused = refuse;
-  sessions_.on_unreadable = refuse;
   sessions_.on_notice = [this](const Notice& notice) {
     if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
     if (notice.sqlstate == sqlstate::kHandlersChanged) {
@@ -231,8 +233,10 @@ void Worker::stop() {
 void Worker::lose_patience() {
   if (!executor_.is_idle()) return patience_.start_in(kOncePatience);
   const std::string& why = sessions_.heartbeat.last_reason();
-  take_refusal(ExitCode::database_gone, "no answer of the server for " + to_string(kOncePatience) +
-                                            (why.empty() ? "" : ": " + why));
+  take_refusal(ExitCode::database_gone,
+               in_one_line("no answer of the server for " + to_string(kOncePatience) +
+                               (why.empty() ? "" : ": " + why),
+                           "", sessions_.heartbeat.was_open() ? "" : kHowToConnect));
 }
 
 // With --once the jobs stay ready, so that the worker would try for ever.

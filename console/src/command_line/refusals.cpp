@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/postgres/connection_options.hpp"
 #include "base/postgres/sqlstate.hpp"
 #include "base/text/inert.hpp"
 #include "database/interrupt.hpp"
@@ -75,7 +76,7 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
 }
 
 ExitStatus report_unreachable(const std::string& reason) {
-  print_error(reason, "", "-d and libpq's environment (PGHOST, PGDATABASE …) say which database");
+  print_error(reason, "", kHowToConnect);
   return ExitStatus::no_database;
 }
 

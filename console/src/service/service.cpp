@@ -1,6 +1,7 @@
 #include "service/service.hpp"
 
 #include "base/http/status.hpp"
+#include "base/postgres/connection_options.hpp"
 #include "service/audit.hpp"
 #include "service/prefix.hpp"
 #include "service/read_request.hpp"
@@ -216,7 +217,7 @@ void Service::log_token_problem() {
 void Service::log_unreachable(const std::string& reason) {
   const std::lock_guard lock(unreachable_mutex_);
   log_.write(unreachable_.level_of(reason, BootClock::now()), "database_unreachable",
-             {{"reason", reason}});
+             {{"reason", reason}, {"hint", kHowToConnect}});
 }
 
 }  // namespace pulse::console
