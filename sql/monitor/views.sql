@@ -119,7 +119,8 @@ COMMENT ON COLUMN pulse.worker_status.status IS
   'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; the '
   'state once the heartbeat row is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
-  'Time since the last heartbeat on the liveness clock; NULL for a worker that has ended, and on a '
+  'Time since the last heartbeat on the liveness clock, which stops where no sweep runs; '
+  'last_heartbeat_at tells the time by the wall clock. NULL for a worker that has ended, and on a '
   'standby';
 COMMENT ON COLUMN pulse.worker_status.attached IS
   'The worker lives and the worker''s attached session is there; false as soon as the session has '

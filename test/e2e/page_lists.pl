@@ -61,15 +61,18 @@ JS
     }
 };
 
-subtest 'a worker that has ended is silent no more' => sub {
+subtest 'a worker is shown with its last heartbeat, by the wall clock' => sub {
+    # The liveness clock stands here, as where no sweep runs.
+    value($node, q{UPDATE pulse.heartbeat AS h SET last_heartbeat_at = now() - interval '3 h'
+        FROM pulse.worker AS w WHERE w.id = h.worker_id AND w.name = 'ann'});
     $browser->go('/workers');
-    my $silences = $browser->js(<<'JS');
-      const silence = (row) => row.querySelector('[data-title="silent for"]').innerText;
+    my $beats = $browser->js(<<'JS');
+      const beat = (row) => row.querySelector('[data-title="last heartbeat"]').innerText;
       return Object.fromEntries([...document.querySelectorAll('main tbody tr')]
-        .map((row) => [row.querySelector('.first').innerText, silence(row)]));
+        .map((row) => [row.querySelector('.first').innerText, beat(row)]));
 JS
-    like($silences->{ann}, qr/^\d.* m?s$/, 'one that lives says for how long');
-    is($silences->{a_worker_with_a_long_name}, '', 'of one that is lost the end says all');
+    like($beats->{ann}, qr/^3 h ago$/, 'one that should beat each second');
+    like($beats->{a_worker_with_a_long_name}, qr/^\d.* ago$/, 'and one that is lost');
 };
 
 subtest 'states stand above the list with their counts, scheduled apart from due' => sub {

@@ -140,9 +140,9 @@ const List& queue_list() {
 }
 
 // The view searches the jobs of each worker, so the statement first chooses the shown workers.
-#define PULSE_WORKER                                                         \
-  "SELECT id, name, hostname, pid, status, running_jobs,"                    \
-  " extract(epoch FROM silent_for) AS silent_for, attached, slots, version," \
+#define PULSE_WORKER                                      \
+  "SELECT id, name, hostname, pid, status, running_jobs," \
+  " last_heartbeat_at, attached, slots, version,"         \
   " to_json(tasks) AS tasks, started_at, ended_at, reason FROM pulse.worker_status"
 const List& worker_list() {
   static const List kList{
@@ -158,7 +158,7 @@ const List& worker_list() {
           {"status", "status", Kind::state},
           {"jobs", "running_jobs", Kind::count},
           {"slots", "slots", Kind::count},
-          {"silent for", "silent_for", Kind::seconds},
+          {"last heartbeat", "last_heartbeat_at", Kind::time},
           {"attached", "attached", Kind::boolean},
           {"version", "version", Kind::text, 20},
           {"started", "started_at", Kind::time},

@@ -10,11 +10,10 @@ namespace pulse::console {
 namespace {
 
 constexpr const char* kWorkerBeats =
-    "SELECT last_heartbeat_at, extract(epoch FROM heartbeat_interval) AS every,"
+    "SELECT extract(epoch FROM heartbeat_interval) AS every,"
     " extract(epoch FROM sweep_threshold) AS lost_after FROM pulse.worker_status"
     " WHERE id = $1::bigint";
-const Columns kWorkerBeatColumns{{"last heartbeat", "last_heartbeat_at", Kind::time},
-                                 {"beats every", "every", Kind::seconds},
+const Columns kWorkerBeatColumns{{"beats every", "every", Kind::seconds},
                                  {"lost after a silence of", "lost_after", Kind::seconds}};
 
 constexpr const char* kWorkerJobs =

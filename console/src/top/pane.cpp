@@ -80,7 +80,8 @@ Pane queues() {
 Pane workers() {
   return {"workers",
           "SELECT id, name, hostname, status, running_jobs, slots, version,"
-          " extract(epoch FROM silent_for) AS silent_for, to_json(tasks) AS tasks, reason"
+          " extract(epoch FROM pulse.now() - last_heartbeat_at) AS beat_age,"
+          " to_json(tasks) AS tasks, reason"
           " FROM pulse.worker_status ORDER BY ended_at DESC NULLS FIRST, id LIMIT 200",
           {{"worker", "id", Kind::id},
            {"name", "name", Kind::text, 30},
@@ -89,7 +90,7 @@ Pane workers() {
            {"jobs", "running_jobs", Kind::count},
            {"slots", "slots", Kind::count},
            {"version", "version", Kind::text, 12},
-           {"silent for", "silent_for", Kind::seconds},
+           {"last beat", "beat_age", Kind::seconds},
            {"tasks", "tasks", Kind::names, 30},
            {"reason", "reason"}},
           "id",
