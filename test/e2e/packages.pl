@@ -44,6 +44,9 @@ case "\$MOOD/\$*" in
     unknown/*install*) echo 'E: Unable to locate package musl-tools'; exit 100 ;;
 esac
 case "\$*" in *install*) for word; do echo "\$word" >>"$folder/installed"; done ;; esac
+for part in dlstatus pmstatus; do
+    case "\$*" in *Status-Fd=1*install*) seq -f "\$part:1:%.4f:Working on a file" 0 5 100 ;; esac
+done
 TEXT
     return;
 }
@@ -94,7 +97,13 @@ subtest 'a purpose has what the one beneath it has, and what only it needs' => s
 subtest 'what is missing is installed, and only that' => sub {
     my ($status, $said) = packages('works', 'demo');
     is($status, 0, 'it succeeds');
-    like($said, qr/\Apackages: installing g\+\+ .*\n\z/, 'in one line');
+    my ($first, @progress) = split /\n/, $said;
+    is(pop @progress, 'packages: all packages for demo are there', 'and at last that it is done');
+    like($first, qr/^packages: installing g\+\+ /, 'it says which');
+    is_deeply(\@progress,
+        [ map { my $does = $_; map { "packages: $_ % $does" } 20, 40, 60, 80, 100 }
+            qw(fetched installed) ], 'and how far it is, a line for each fifth');
+    unlike(slurp_file($log), qr/status:/, 'which are no words for the file');
     my ($call) = slurp_file("$folder/calls") =~ /--no-install-recommends (.*)\n/;
     is($call, join(' ', list_of('demo')), 'apt is asked for what the demonstration needs');
     ($status, $said) = packages('works', 'demo');
@@ -120,7 +129,8 @@ subtest 'lists that are old are fetched' => sub {
     forget_installed();
     my ($status, $said) = packages('old', 'demo');
     is($status, 0, 'it succeeds');
-    is(scalar(() = $said =~ /\n/g), 1, 'and says no more than else');
+    my @news = grep { !/^packages: \d+ % / } split /\n/, $said;
+    is($news[1], "packages: fetching apt's lists of packages", 'and says so');
     like(slurp_file("$folder/calls"), qr/\n\S.* update .*\n.* install /, 'after fetching them');
 };
 
