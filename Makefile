@@ -39,7 +39,7 @@ SQL_FUNCTIONS += structure/ids structure/installation
 SQL_FUNCTIONS += job/task queue/promote flow/wait_for_parents flow/resolve_waits queue/level
 SQL_FUNCTIONS += queue/rate queue/strict queue/fair queue/pause queue/set_queue
 # Producers
-SQL_FUNCTIONS += job/producer job/key job/add job/add_request job/add_once job/cancel
+SQL_FUNCTIONS += job/producer job/key job/add job/add_request job/add_once job/cancel job/dead_letter
 # Callers
 SQL_FUNCTIONS += job/results
 # Jobs after jobs

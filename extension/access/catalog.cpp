@@ -115,6 +115,7 @@ void load_catalog() {
                                                : get_relname_relid(relation.name, known.schema);
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
   known.task_queue = get_attnum(known.task, "queue");
+  known.task_dead_letter = get_attnum(known.task, "dead_letter");
   known.queue_total = get_attnum(known.queue, "total");
   known.queue_is_level = get_attnum(known.queue, "is_level");
   known.queue_strict = get_attnum(known.queue, "is_strict");

@@ -35,7 +35,8 @@ struct Catalog {
   Oid finished_job;
   Oid task;
   Oid task_key;
-  AttrNumber task_queue;  // since 0.2.0, else invalid
+  AttrNumber task_queue;  // since 0.2.0, as is the next; else invalid
+  AttrNumber task_dead_letter;
   Oid queue;
   Oid queue_key;
   AttrNumber queue_total;  // since 0.2.0, as are the next four; else invalid

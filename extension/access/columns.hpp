@@ -51,7 +51,8 @@ enum JobColumn : AttrNumber {
   kJobParents,
   kJobTraceparent,
   kJobAddedBy,
-  kJobColumns = kJobAddedBy,
+  kJobDeadLetterOf,
+  kJobColumns = kJobDeadLetterOf,
 };
 
 // pulse.superseded_job
@@ -160,6 +161,8 @@ enum FinishedColumn : AttrNumber {
   kFinishedStartBy,
   kFinishedKeepsResult,
   kFinishedAddedBy,
+  kFinishedBeforeEnd,
+  kFinishedDeadLetterOf,
 };
 
 // pulse.installation

@@ -294,7 +294,7 @@ PULSE_FUNCTION(pulse_insert_jobs) {
     bool waits = !waits_on.nulls[i];
     pulse::add_to_batch(&batch, spec,
                         {waits_on.at(i), waits ? starts_when.at(i) : pulse::kNull, pulse::kNull,
-                         keeps_result.at(i), start_by.at(i), ids.at(i), added_by});
+                         keeps_result.at(i), start_by.at(i), ids.at(i), added_by, pulse::kNull});
   }
   pulse::end_batch(&batch, old);
   ReleaseTupleDesc(specs.shape);
@@ -309,6 +309,15 @@ PULSE_FUNCTION(pulse_insert_job_as) {
   pulse::LastTask last = {};
   pulse::Origin origin = pulse::plain_origin(fcinfo->args[2]);
   origin.id = fcinfo->args[1];
+  PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
+}
+
+// pulse_internal.insert_dead_letter(spec, dead_letter_of, added_by)
+PULSE_FUNCTION(pulse_insert_dead_letter) {
+  pulse::RowValue spec = pulse::checked_argument(fcinfo);
+  pulse::LastTask last = {};
+  pulse::Origin origin = pulse::plain_origin(fcinfo->args[2]);
+  origin.dead_letter_of = fcinfo->args[1];
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 

@@ -15,6 +15,9 @@
 namespace pulse {
 namespace {
 
+// The cause of attempts that requeue_job and force_unlock_workers end.
+constexpr char kOperatorCause[] = "hand";
+
 // The job's fate after an attempt.
 struct Decision {
   KeyStanding key;
@@ -22,6 +25,7 @@ struct Decision {
   int attempts;
   int crashes;
   TimestampTz run_at;
+  bool adds_letter;  // the end is a death of a task with dead letters
 };
 
 bool is_set(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
@@ -109,11 +113,24 @@ TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& en
   return after_backoff(run_at, row);
 }
 
+// Whether the job ends failed or quarantined by itself, and the job's task has dead letters. An
+// operator's end counts as little as the end of a job whose key a newer job has taken.
+bool adds_dead_letter(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
+                      const Decision& decision) {
+  if (decision.state == catalog()->finished_cancelled) return false;
+  if (decision.key == KeyStanding::kTaken) return false;
+  if (!ending.cause.isnull && text_is(ending.cause.value, kOperatorCause)) return false;
+  return task_has_dead_letter(value_of(row, kJobIdentifier), ends->jobs.table.snapshot);
+}
+
 Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   Decision decision = {};
   decision.state = next_state_of(ends, row, ending, &decision.key);
   decision.crashes = crashes_after(row, ending);
-  if (!waits_again(decision)) return decision;
+  if (!waits_again(decision)) {
+    decision.adds_letter = adds_dead_letter(ends, row, ending, decision);
+    return decision;
+  }
   decision.attempts = int2_of(row, kJobAttempts) - gives_attempt_back(ending);
   decision.run_at = next_run_at(ends, row, ending);
   return decision;
@@ -188,6 +205,20 @@ void note_death(TupleTableSlot* row, int64 job_id, const Decision& decision) {
   (void)value_of_query(&query, arguments);
 }
 
+// Locks the tables that the dead letter needs, without waiting. False: a table is locked by another
+// transaction.
+bool try_lock_letters(const Decision& decision) {
+  static SavedPlan query = {"SELECT pulse_internal.try_lock_ids()", 0, {}, nullptr};
+  return !decision.adds_letter || DatumGetBool(value_of_query(&query, nullptr).value);
+}
+
+// Adds the dead letter of a job that is on record: sql/job/dead_letter.sql.
+void add_letter(int64 job_id, const Decision& decision) {
+  static SavedPlan query = {"SELECT pulse_internal.add_dead_letter($1)", 1, {INT8OID}, nullptr};
+  NullableDatum argument = {Int64GetDatum(job_id), false};
+  if (decision.adds_letter) (void)value_of_query(&query, &argument);
+}
+
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
              const Decision& decision) {
   bool is_for_reason =
@@ -200,6 +231,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
   if (is_set(row, kJobQueueName))
     note_place_freed(place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName))));
   note_death(row, ending.job_id, decision);
+  add_letter(ending.job_id, decision);
   note_ended_job(ending.job_id);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");
@@ -207,10 +239,11 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
 
 // Locks the row for deletion. False when a transaction in progress refers to the row by a foreign
 // key of another table. False also when another transaction has locked a table that the end needs
-// to pause the queue.
+// to pause the queue or to add a dead letter.
 bool lock_to_delete(JobTable* table, const Decision& decision, Patience patience) {
   bool waits = patience == Patience::kWaits;
-  if (!waits && !try_lock_pauses(table->locked, decision)) return false;
+  if (!waits && !(try_lock_pauses(table->locked, decision) && try_lock_letters(decision)))
+    return false;
   LockWaitPolicy policy = waits ? LockWaitBlock : LockWaitSkip;
   return table->is_plain ||
          lock_row(table, table->locked->tts_tid, policy, LockTupleExclusive) == TM_Ok;

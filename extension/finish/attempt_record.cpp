@@ -41,14 +41,15 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
   // The source of each column. Columns without a counterpart in pulse.job get their value below.
-  static const JobColumn from[kFinishedAddedBy] = {
+  static const JobColumn from[kFinishedDeadLetterOf] = {
       kJobId,          kJobIdentifier,   kJobPayload,     kJobQueueName,   kJobPriority,
       kJobRunAt,       kJobState,        kJobAttempts,    kJobMaxAttempts, kJobCrashes,
       kJobKey,         kJobFlags,        kJobWorkerId,    kJobToken,       kJobClaimedAt,
       kJobCheckpoint,  kJobCheckpoint,   kJobLastError,   kJobRevision,    kJobCreatedAt,
       kJobUpdatedAt,   kJobScheduledFor, kJobStartsWhen,  kJobStartBy,     kJobParents,
-      kJobTraceparent, kJobStartBy,      kJobKeepsResult, kJobAddedBy};
-  int columns = catalog()->has_index_lanes ? kFinishedAddedBy : kFinishedAt;
+      kJobTraceparent, kJobStartBy,      kJobKeepsResult, kJobAddedBy,     kJobParents,
+      kJobDeadLetterOf};
+  int columns = catalog()->has_index_lanes ? kFinishedDeadLetterOf : kFinishedAt;
   RowValue record;
   for (int i = 0; i < columns; i++) record.set(i + 1, field_of(row, from[i]));
   if (!job.payload.isnull) record.set(kFinishedPayload, job.payload);
@@ -58,6 +59,7 @@ void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const Fin
   record.set(kFinishedCrashes, Int16GetDatum(job.crashes));
   record.set(kFinishedAt, TimestampTzGetDatum(records->now));
   record.set(kFinishedCancelledBy, kNull);
+  record.set(kFinishedBeforeEnd, kNull);
   if (job.state == catalog()->finished_completed) record.set(kFinishedParents, kNull);
   if (job.has_lost_key) {
     record.set(kJobKey, kNull);

@@ -123,7 +123,7 @@ void check_spec(RowValue* spec, LastTask* last) {
 }
 
 Origin plain_origin(const NullableDatum& added_by) {
-  return {kNull, kNull, kNull, kNull, kNull, kNull, added_by};
+  return {kNull, kNull, kNull, kNull, kNull, kNull, added_by, kNull};
 }
 
 TupleDesc spec_shape(HeapTupleHeader spec) {
@@ -164,6 +164,7 @@ HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last, const Or
   job.set(kJobScheduledFor, origin.scheduled_for);
   job.set(kJobKeepsResult, origin.keeps_result);
   job.set(kJobAddedBy, origin.added_by);
+  job.set(kJobDeadLetterOf, origin.dead_letter_of);
   if (*settings.traceparent) job.set(kJobTraceparent, CStringGetTextDatum(settings.traceparent));
   set_start_by(&job, spec, last, origin.start_by);
   return form_new_job(jobs, &job);

@@ -29,7 +29,8 @@ struct LastTask {
 };
 
 // The values of a job beside its specification: the producer that has added the job, the parents
-// that the job waits for, and the due time of the job's schedule.
+// that the job waits for, the due time of the job's schedule, and the job whose dead letter the job
+// is.
 struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
@@ -38,6 +39,7 @@ struct Origin {
   NullableDatum start_by;      // NULL: as the job's task says
   NullableDatum id;            // NULL: the next id
   NullableDatum added_by;      // NULL: all producers
+  NullableDatum dead_letter_of;
 };
 
 // Of a job of this producer that waits for nothing.

@@ -89,6 +89,15 @@ bool some_task_keeps_completed(Snapshot snapshot) {
                   [](TupleTableSlot* row) { return !slot_attisnull(row, kTaskKeepCompleted); });
 }
 
+bool task_has_dead_letter(Datum identifier, Snapshot snapshot) {
+  AttrNumber column = catalog()->task_dead_letter;
+  if (column == InvalidAttrNumber) return false;
+  bool found = false;
+  with_task_row(identifier, snapshot,
+                [&](TupleTableSlot* row) { found = !slot_attisnull(row, column); });
+  return found;
+}
+
 }  // namespace pulse
 
 // pulse_internal.keeps_completed(identifier)

@@ -62,4 +62,7 @@ bool task_keeps_completed(Datum identifier, Snapshot snapshot);
 // False when no task and no setting keeps completed jobs.
 bool some_task_keeps_completed(Snapshot snapshot);
 
+// Whether the death of a job of this task adds a dead letter: sql/job/dead_letter.sql.
+bool task_has_dead_letter(Datum identifier, Snapshot snapshot);
+
 }  // namespace pulse

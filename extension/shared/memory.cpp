@@ -58,7 +58,7 @@ void reset_database(DatabaseState* database) {
   for (pg_atomic_uint64& word : database->promotion_marks) init_all(0, &word);
   for (pg_atomic_uint64& word : database->awaited_parents) init_all(0, &word);
   init_all(0, &database->waiting_levels, &database->freed_levels, &database->rated_levels,
-           &database->blocked_sweeps);
+           &database->blocked_sweeps, &database->refused_letters);
   for (LevelGroup& group : database->level_groups) {
     init_all(0, &group.frees, &group.level, &group.next_bucket);
     init_all(kNever, &group.dry_until);

@@ -67,6 +67,7 @@ struct DatabaseState {
   LevelGroup level_groups[kLevelGroups];
   RateCredit rate_credits[kRateCredits];
   pg_atomic_uint64 blocked_sweeps;  // how many sweeps in a row a lock of a table kept from recovery
+  pg_atomic_uint64 refused_letters;
   MaintainerState maintainer;
 };
 

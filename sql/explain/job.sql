@@ -57,6 +57,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_running(job pulse.job)
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   is_known boolean := pulse_internal.try_lock_tables('{}', '{heartbeat,worker,clock}') IS NULL;
+  adds_letter boolean := pulse_internal.try_lock_tables('{}', '{task}') IS NULL
+                         AND pulse_internal.dead_letter_task(job.identifier) IS NOT NULL;
   lives boolean := false;
 BEGIN
   IF is_known THEN  -- apart, because even the planner waits for a locked table
@@ -75,7 +77,8 @@ BEGIN
     SELECT e.* FROM pulse_internal.recovery_blocker AS b,
            pulse_internal.explained('job', 'locked', b.detail || ', which sweeps need for it.')
              AS e
-     WHERE NOT b.is_of_pauses OR job.queue_name IS NOT NULL LIMIT 10;
+     WHERE CASE b.only_for WHEN 'pauses' THEN job.queue_name IS NOT NULL
+             WHEN 'letters' THEN adds_letter ELSE true END LIMIT 10;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_running(pulse.job) IS
@@ -94,13 +97,16 @@ BEGIN
   SELECT * INTO finished FROM pulse.finished_job AS f WHERE f.id = explain_ended.job_id;
   IF finished.id IS NOT NULL THEN
     RETURN NEXT pulse_internal.explained('job', finished.state::text, format(
-      'It ended as %s at %s, after %s of %s attempts%s%s.', finished.state, finished.finished_at,
+      'It ended as %s at %s, after %s of %s attempts%s%s.%s', finished.state, finished.finished_at,
       finished.attempts, finished.max_attempts,
       coalesce(', the last by worker ' || finished.worker_id, ''),
       CASE WHEN finished.cancelled_by IS NULL THEN ''
            WHEN finished.starts_when = 'failed' THEN ', as all jobs that it waited for completed'
-           ELSE ', because of job ' || finished.cancelled_by END), NULL,
-      CASE WHEN finished.cancelled_by IS NOT NULL THEN ARRAY[finished.cancelled_by] END,
+           ELSE ', because of job ' || finished.cancelled_by END,
+      concat(' Its dead letter is job ' || finished.dead_letter_id || '.',
+             ' It is the dead letter of job ' || finished.dead_letter_of || '.')), NULL,
+      nullif(array_remove(ARRAY[finished.cancelled_by, finished.dead_letter_id,
+                                finished.dead_letter_of], NULL), '{}'),
       CASE WHEN finished.worker_id IS NOT NULL THEN ARRAY[finished.worker_id] END);
     RETURN;
   END IF;

@@ -75,10 +75,11 @@ COMMENT ON VIEW pulse_internal.sweep_findings IS
 -- Readers wait for the strongest lock alone, and doctor() is a reader.
 CREATE OR REPLACE VIEW pulse_internal.lock_findings AS
   SELECT 'locked table'::text AS finding,
-         CASE WHEN b.is_of_pauses OR pulse_internal.blocked_sweeps() = 0 THEN 'warning'
+         CASE WHEN b.only_for IS NOT NULL OR pulse_internal.blocked_sweeps() = 0 THEN 'warning'
            ELSE 'error' END AS severity,
-         pg_catalog.concat(b.detail, '. ', CASE WHEN b.is_of_pauses
-           THEN 'Sweeps leave the jobs of strict queues that would pause their queue.'
+         pg_catalog.concat(b.detail, '. ', CASE b.only_for
+           WHEN 'pauses' THEN 'Sweeps leave the jobs of strict queues that would pause their queue.'
+           WHEN 'letters' THEN 'Sweeps leave the jobs whose end adds a dead letter.'
            ELSE 'Sweeps recover no job of a dead worker meanwhile'
                 || coalesce(', ' || nullif(pulse_internal.blocked_sweeps(), 0) || ' until now', '')
                 || '.' END) AS detail,

@@ -161,7 +161,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.set_task_as_owner(
     on_unreachable text,
     handler regprocedure,
     expires_after interval,
-    queue text)
+    queue text,
+    dead_letter text)
   RETURNS pulse.task
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -181,18 +182,21 @@ BEGIN
   PERFORM pulse_internal.check_handler(handler);
   PERFORM pulse_internal.check_new_handler(identifier, handler);
   PERFORM pulse_internal.check_task_queue(queue);
+  IF dead_letter <> '' THEN
+    PERFORM pulse_internal.check_identifier(dead_letter);
+  END IF;
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
-     keep_completed, max_crashes, on_unreachable, handler, expires_after, queue, created_at,
-     updated_at)
+     keep_completed, max_crashes, on_unreachable, handler, expires_after, queue, dead_letter,
+     created_at, updated_at)
   VALUES
     (set_task_as_owner.identifier, set_task_as_owner.max_attempts, set_task_as_owner.timeout,
      set_task_as_owner.stall_timeout, set_task_as_owner.backoff, set_task_as_owner.backoff_base,
      set_task_as_owner.backoff_cap, set_task_as_owner.jitter, set_task_as_owner.keep_completed,
      set_task_as_owner.max_crashes, set_task_as_owner.on_unreachable,
      (pg_identify_object('pg_proc'::regclass, set_task_as_owner.handler, 0)).identity,
-     set_task_as_owner.expires_after, nullif(set_task_as_owner.queue, ''), pulse.now(),
-     pulse.now())
+     set_task_as_owner.expires_after, nullif(set_task_as_owner.queue, ''),
+     nullif(set_task_as_owner.dead_letter, ''), pulse.now(), pulse.now())
   ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
     max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
     timeout        = coalesce(excluded.timeout, t.timeout),
@@ -207,13 +211,14 @@ BEGIN
     handler        = coalesce(excluded.handler, t.handler),
     expires_after  = coalesce(excluded.expires_after, t.expires_after),
     queue          = nullif(coalesce(set_task_as_owner.queue, t.queue), ''),
+    dead_letter    = nullif(coalesce(set_task_as_owner.dead_letter, t.dead_letter), ''),
     updated_at     = pulse.now()
   RETURNING t.* INTO stored;
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.set_task_as_owner(
     text, int, interval, interval, text, interval, interval, float8, interval, int, text,
-    regprocedure, interval, text) IS
+    regprocedure, interval, text, text) IS
   'The body of pulse.set_task().';
 
 CREATE OR REPLACE FUNCTION pulse.set_task(
@@ -230,17 +235,20 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
     on_unreachable text = NULL,
     handler regprocedure = NULL,
     expires_after interval = NULL,
-    queue text = NULL)
+    queue text = NULL,
+    dead_letter text = NULL)
   RETURNS pulse.task
   LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
-                                   interval, int, text, regprocedure, interval, text) IS
+                                   interval, int, text, regprocedure, interval, text, text) IS
   'Stores settings of a task and returns all settings; NULL leaves a setting unchanged. The table '
   'pulse.task describes each setting. queue is for later jobs that are added without a queue: '
   '{member} stands for a string or number of the payload, {member|default} for a member that may '
-  'be missing, and '''' takes the queue away. Raises PU004 for a value out of range and for a '
-  'handler that cannot take a job, 42501 for a new handler that the caller may not execute.';
+  'be missing, and '''' takes the queue away. dead_letter is the task of the job that is added '
+  'when a job of this task ends failed, quarantined or expired, and '''' takes the setting away. '
+  'Raises PU004 for a value out of range and for a handler that cannot take a job, 42501 for a new '
+  'handler that the caller may not execute.';
 
 -- The row stays: verify() reads in the row since when a limit holds.
 CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
@@ -251,12 +259,12 @@ BEGIN
   UPDATE pulse.task AS t SET
     max_attempts = NULL, timeout = NULL, stall_timeout = NULL, backoff = NULL, backoff_base = NULL,
     backoff_cap = NULL, jitter = NULL, keep_completed = NULL, max_crashes = NULL,
-    on_unreachable = NULL, handler = NULL, expires_after = NULL, queue = NULL,
+    on_unreachable = NULL, handler = NULL, expires_after = NULL, queue = NULL, dead_letter = NULL,
     updated_at = pulse.now()
   WHERE t.identifier = unset_task.identifier
     AND NOT (t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.backoff_base, t.backoff_cap,
              t.jitter, t.keep_completed, t.max_crashes, t.on_unreachable, t.handler,
-             t.expires_after, t.queue) IS NULL;
+             t.expires_after, t.queue, t.dead_letter) IS NULL;
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION pulse.unset_task(text) IS

@@ -247,7 +247,7 @@ CREATE OR REPLACE FUNCTION pulse.overview()
     failed bigint, quarantined bigint, cancelled bigint, expired bigint, workers_alive bigint,
     workers_draining bigint, workers_silent bigint, workers_lost bigint, next_schedule text,
     next_schedule_at timestamptz, installation text, claims boolean, swept_at timestamptz,
-    sweeps boolean, counted_at timestamptz, shard int)
+    sweeps boolean, counted_at timestamptz, shard int, dead_letters_refused bigint)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -263,7 +263,8 @@ BEGIN
          s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
-         pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at, b.shard
+         pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at, b.shard,
+         pulse_internal.dead_letters_refused()
     FROM pulse_internal.live_figures(moment) AS j
    CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
@@ -281,7 +282,7 @@ CREATE OR REPLACE VIEW pulse.overview AS
          o.oldest_due_age, o.completed, o.failed, o.quarantined, o.cancelled, o.expired,
          o.workers_alive, o.workers_draining, o.workers_silent, o.workers_lost, o.next_schedule,
          o.next_schedule_at, o.installation, o.claims, o.swept_at, o.sweeps, o.counted_at,
-         o.shard
+         o.shard, o.dead_letters_refused
     FROM pulse.overview() AS o;
 COMMENT ON VIEW pulse.overview IS
   'The state of the whole queue in one row, cheap enough to be polled each second beside millions '
@@ -340,3 +341,6 @@ COMMENT ON COLUMN pulse.overview.counted_at IS
   'and at REPEATABLE READ all calls';
 COMMENT ON COLUMN pulse.overview.shard IS
   'Shard whose ids this database gives out: set_shard(); 0 for a database alone';
+COMMENT ON COLUMN pulse.overview.dead_letters_refused IS
+  'Dead letters that were refused since the server started; the last_error of each job says why; '
+  'NULL without shared memory';

@@ -14,7 +14,11 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1', j.id, 'an id that was never given out'
     FROM pulse.job AS j
    WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s)
-      OR j.id < (SELECT b.id_floor FROM pulse_internal.id_bounds AS b);
+      OR j.id < (SELECT b.id_floor FROM pulse_internal.id_bounds AS b)
+  UNION ALL
+  SELECT 'P1', f.id, 'a dead letter that has added a dead letter'
+    FROM pulse.finished_job AS f
+   WHERE f.dead_letter_of IS NOT NULL AND f.dead_letter_id IS NOT NULL;
 COMMENT ON VIEW pulse_internal.broken_p1 IS 'Violations of P1: no job is lost.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS

@@ -254,7 +254,7 @@ COMMENT ON COLUMN pulse.queue_settings.burst IS
 
 CREATE OR REPLACE VIEW pulse.task_settings AS
   SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,
-         t.max_crashes, t.handler, t.expires_after, t.queue, t.updated_at
+         t.max_crashes, t.handler, t.expires_after, t.queue, t.updated_at, t.dead_letter
     FROM pulse.task AS t;
 COMMENT ON VIEW pulse.task_settings IS
   'The settings that set_task stored; NULL: the server''s, or none.';
@@ -271,3 +271,5 @@ COMMENT ON COLUMN pulse.task_settings.expires_after IS
   'A job that no claim took so long after the due time expires';
 COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
 COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';
+COMMENT ON COLUMN pulse.task_settings.dead_letter IS
+  'Task of the job that a job adds which ends failed, quarantined or expired';

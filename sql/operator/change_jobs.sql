@@ -51,12 +51,12 @@ BEGIN
          ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
          ended.checkpoint, ended.last_error, ended.revision, ended.created_at, ended.finished_at,
          ended.scheduled_for, ended.traceparent, ended.start_by, ended.keeps_result,
-         ended.added_by
+         ended.added_by, ended.dead_letter_of
     INTO job.id, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
          job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
          job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at,
          job.scheduled_for, job.traceparent, job.start_by, job.keeps_result,
-         job.added_by;
+         job.added_by, job.dead_letter_of;
   RETURN job;
 END $$;
 COMMENT ON FUNCTION pulse_internal.as_job(pulse.finished_job) IS
@@ -108,7 +108,7 @@ BEGIN
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at,
        scheduled_for, starts_when, cancelled_by, parents, traceparent, start_by, keeps_result,
-       added_by, before_end)
+       added_by, before_end, dead_letter_of)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, CASE how::text WHEN 'expired'
@@ -117,15 +117,20 @@ BEGIN
            CASE WHEN how <> 'completed' THEN e.parents END, e.traceparent, e.start_by,
            e.keeps_result, e.added_by,
            CASE WHEN finish_waiting.cancelled_by IS NOT NULL
-             THEN pulse_internal.left_behind(e) END
+             THEN pulse_internal.left_behind(e) END, e.dead_letter_of
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
   SELECT e.* FROM ended AS e
    WHERE coalesce(pulse_internal.note_queue(e.queue_name), true) AND pulse_internal.note_end(e.id)
    ORDER BY e.id;
   IF how IN ('failed', 'expired') THEN
-    PERFORM pulse_internal.note_death(f.queue_name, f.id) FROM pulse.finished_job AS f
-     WHERE f.id = ANY (job_ids) AND f.queue_name IS NOT NULL ORDER BY f.id;
+    PERFORM CASE WHEN f.queue_name IS NOT NULL
+              THEN pulse_internal.note_death(f.queue_name, f.id) END,
+            CASE WHEN how = 'expired' AND t.dead_letter IS NOT NULL
+              THEN pulse_internal.add_dead_letter(f.id) END
+       FROM pulse.finished_job AS f LEFT JOIN pulse.task AS t ON t.identifier = f.identifier
+      WHERE f.id = ANY (job_ids) AND (f.queue_name IS NOT NULL OR t.dead_letter IS NOT NULL)
+      ORDER BY f.id;
   END IF;
 END $$;
 COMMENT ON FUNCTION

@@ -61,7 +61,7 @@ BEGIN
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
      job_key, flags, last_activity_at, stage, progress, message, checkpoint, last_error, recovered,
      revision, created_at, updated_at, scheduled_for, waits_on, starts_when, start_by, succession,
-     keeps_result, parents, traceparent, added_by)
+     keeps_result, parents, traceparent, added_by, dead_letter_of)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
      CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
@@ -71,7 +71,7 @@ BEGIN
      was.recovered, pulse_internal.next_revision(ended.revision), ended.created_at, pulse.now(),
      ended.scheduled_for, restore_job.waits_on, ended.starts_when, ended.start_by,
      CASE WHEN ended.queue_name IS NOT NULL THEN nullif(was.succession, 1) END,
-     ended.keeps_result, ended.parents, ended.traceparent, ended.added_by)
+     ended.keeps_result, ended.parents, ended.traceparent, ended.added_by, ended.dead_letter_of)
   RETURNING * INTO revived;
   PERFORM pulse_internal.forget_superseded(ended.job_key, ended.id);
   PERFORM pulse_internal.unlock_key(ended.job_key);

@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.try_expiry(max_jobs int, ends timestam
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  IF max_jobs <= 0
+  IF max_jobs <= 0 OR NOT pulse_internal.try_lock_ids()
      OR pulse_internal.try_lock_tables('{dependency,queue_pause}', '{queue}') IS NOT NULL THEN
     RETURN 0;
   END IF;
@@ -85,9 +85,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.try_schedules(ends timestamptz) RETURN
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  RETURN pulse_internal.try_lock_tables(
-           '{schedule,job_id_seq}',
-           '{installation,installation_witness,id_gap,id_place_seq}') IS NULL
+  RETURN pulse_internal.try_lock_tables('{schedule}') IS NULL AND pulse_internal.try_lock_ids()
      AND pulse_internal.settle_schedules(ends);
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_schedules(timestamptz) IS

@@ -21,17 +21,19 @@ COMMENT ON FUNCTION pulse_internal.blocked_sweeps() IS
   'Returns how many sweeps in a row, up to the last sweep, locks of tables have kept from '
   'recovery; NULL without shared memory.';
 
--- A job of a strict queue whose end may pause the queue needs the last two.
 CREATE OR REPLACE VIEW pulse_internal.recovery_table AS
-  SELECT v.name, v.is_written, v.is_of_pauses
-    FROM (VALUES ('job', true, false), ('heartbeat', true, false), ('attempt', true, false),
-                 ('finished_job', true, false), ('claim_batch', true, false),
-                 ('clock', true, false), ('worker', true, false), ('task', false, false),
-                 ('queue', false, true), ('queue_pause', true, true))
-         AS v (name, is_written, is_of_pauses);
+  SELECT v.name, v.is_written, v.only_for
+    FROM (VALUES ('job', true, NULL), ('heartbeat', true, NULL), ('attempt', true, NULL),
+                 ('finished_job', true, NULL), ('claim_batch', true, NULL),
+                 ('clock', true, NULL), ('worker', true, NULL), ('task', false, NULL),
+                 ('queue', false, 'pauses'), ('queue_pause', true, 'pauses'),
+                 ('job_id_seq', true, 'letters'), ('installation', false, 'letters'),
+                 ('installation_witness', false, 'letters'), ('id_gap', false, 'letters'),
+                 ('id_place_seq', false, 'letters'))
+         AS v (name, is_written, only_for);
 COMMENT ON VIEW pulse_internal.recovery_table IS
-  'The tables that recovery needs, and whether recovery writes the table. is_of_pauses: only for '
-  'jobs whose end may pause their queue.';
+  'The tables that recovery needs, and whether recovery writes the table. only_for: NULL: all '
+  'jobs; pauses: jobs whose end may pause their queue; letters: jobs whose end adds a dead letter.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_for_recovery() RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -40,7 +42,7 @@ DECLARE
   locked text := (
     SELECT pulse_internal.try_lock_tables(array_agg(t.name) FILTER (WHERE t.is_written),
                                           array_agg(t.name) FILTER (WHERE NOT t.is_written))
-      FROM pulse_internal.recovery_table AS t WHERE NOT t.is_of_pauses);
+      FROM pulse_internal.recovery_table AS t WHERE t.only_for IS NULL);
 BEGIN
   PERFORM pulse_internal.note_blocked_sweep(locked IS NOT NULL);
   RETURN locked;
@@ -49,6 +51,19 @@ COMMENT ON FUNCTION pulse_internal.lock_for_recovery() IS
   'Locks the tables that recovery needs without waiting. Returns the first table that another '
   'transaction keeps from the sweep, and counts the sweep as blocked; NULL: the sweep has all '
   'tables.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_ids() RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT pulse_internal.try_lock_tables(array_agg(t.name) FILTER (WHERE t.is_written),
+                                          array_agg(t.name) FILTER (WHERE NOT t.is_written))
+           IS NULL
+      FROM pulse_internal.recovery_table AS t WHERE t.only_for = 'letters');
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_lock_ids() IS
+  'Locks the tables that a sweep needs to give a new job an id, without waiting; returns whether.';
 
 -- The locks that a sweep lacks may leave the tables to readers.
 CREATE OR REPLACE FUNCTION pulse_internal.blocked_jobs() RETURNS int
@@ -76,7 +91,7 @@ COMMENT ON FUNCTION pulse_internal.blocked_jobs() IS
 
 -- Awaited locks count: later sessions wait behind an awaited lock.
 CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
-  SELECT t.name, t.is_of_pauses, l.mode, l.pid,
+  SELECT t.name, t.only_for, l.mode, l.pid,
          CASE WHEN l.pid IS NULL
            THEN pg_catalog.format('The prepared transaction %L', p.gid)
            ELSE pg_catalog.format('Process %s%s%s', l.pid, ' of role ' || a.usename,
@@ -102,5 +117,5 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
     LEFT JOIN pg_catalog.pg_prepared_xacts AS p
       ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction;
 COMMENT ON VIEW pulse_internal.recovery_blocker IS
-  'Locks that keep sweeps from recovery, or from jobs whose end may pause their queue, and the '
-  'processes that hold or await the locks.';
+  'Locks that keep sweeps from recovery, or from the jobs of only_for, and the processes that hold '
+  'or await the locks.';

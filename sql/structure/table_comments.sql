@@ -300,6 +300,9 @@ COMMENT ON COLUMN pulse.task.expires_after IS
   'How long after run_at a new job may be claimed for the first time; NULL means always';
 COMMENT ON COLUMN pulse.task.queue IS
   'Queue of a job that is added without a queue; {member} stands for a member of the payload';
+COMMENT ON COLUMN pulse.task.dead_letter IS
+  'Task of the job that the end of a job adds, where the job ends failed, quarantined or expired; '
+  'NULL: no job is added';
 COMMENT ON COLUMN pulse.task.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.task.created_at IS 'When the task got settings';
 COMMENT ON COLUMN pulse.task.updated_at IS 'When the settings last changed';

@@ -66,7 +66,8 @@ CREATE TABLE pulse.job (
   keeps_result        boolean,
   parents             json,
   traceparent         text,
-  added_by            text COLLATE "C" DEFAULT current_user
+  added_by            text COLLATE "C" DEFAULT current_user,
+  dead_letter_of      bigint
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0,
@@ -151,7 +152,7 @@ CREATE TABLE pulse.finished_job (
   cancelled_by  bigint,
   parents       json,
   traceparent   text, start_by timestamptz, keeps_result boolean, added_by text COLLATE "C",
-  before_end    json
+  before_end    json, dead_letter_of bigint, dead_letter_id bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have a retention of its own for completed jobs.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
@@ -279,7 +280,8 @@ CREATE TABLE pulse.task (
   created_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
   expires_after  interval,
-  queue          text COLLATE "C"
+  queue          text COLLATE "C",
+  dead_letter    text COLLATE "C"
 );
 
 CREATE TABLE pulse.schedule (

@@ -109,6 +109,7 @@ ALTER TABLE pulse.job
   ADD COLUMN parents json,
   ADD COLUMN traceparent text,
   ADD COLUMN added_by text COLLATE "C",
+  ADD COLUMN dead_letter_of bigint,
   SET (fillfactor = 40);
 -- Apart from the column: rows that are there belong to no producer.
 ALTER TABLE pulse.job ALTER COLUMN added_by SET DEFAULT current_user;
@@ -143,7 +144,8 @@ ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json,
   ADD COLUMN traceparent text, ADD COLUMN start_by timestamptz, ADD COLUMN keeps_result boolean,
-  ADD COLUMN added_by text COLLATE "C", ADD COLUMN before_end json;
+  ADD COLUMN added_by text COLLATE "C", ADD COLUMN before_end json,
+  ADD COLUMN dead_letter_of bigint, ADD COLUMN dead_letter_id bigint;
 ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json,
   ADD ATTRIBUTE traceparent text;
 
@@ -323,7 +325,7 @@ CREATE TABLE pulse.queue_rate (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue_rate', '');
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
-ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C";
+ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C", ADD COLUMN dead_letter text COLLATE "C";
 CREATE FUNCTION pulse.set_queue(
     queue_name text, concurrency int, paused boolean, total int, rate int, per interval, burst int,
     fair boolean, weight int,
@@ -332,7 +334,8 @@ CREATE FUNCTION pulse.set_queue(
 CREATE FUNCTION pulse.set_task(
     identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,
     backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
-    max_crashes int, on_unreachable text, handler regprocedure, expires_after interval, queue text)
+    max_crashes int, on_unreachable text, handler regprocedure, expires_after interval, queue text,
+    dead_letter text)
   RETURNS pulse.task LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.task $$;
 -- As grants of the script the rights would be missing in dumps, so the rights are no initial
 -- rights.

@@ -90,7 +90,8 @@ sub prints {
 # Each of these ends or goes on in another way, so that each field has a value somewhere.
 value($node, q{SELECT pulse.set_queue('post', 5, total => 9, rate => 50, per => '1 min',
         burst => 50);
-    SELECT pulse.set_task('mail', max_attempts => 3, timeout => '1 h', queue => 'post')});
+    SELECT pulse.set_task('mail', max_attempts => 3, timeout => '1 h', queue => 'post',
+        dead_letter => 'morgue')});
 value($node, q{CREATE FUNCTION public.report(json) RETURNS json LANGUAGE sql AS 'SELECT $1';
     SELECT pulse.set_task('report', handler => 'public.report(json)')});
 value($node, q{SELECT pulse.schedule('nightly', 'mail', cron => '0 3 * * *')});

@@ -25,6 +25,10 @@ is( value($old, 'SELECT string_agg(state::text, \' \' ORDER BY state) FROM pulse
     'completed failed quarantined cancelled', 'and one ended in each way');
 value($old, q{INSERT INTO pulse.remembered_key
     SELECT 'ready', 'key', max(id), '2100-01-01', current_user FROM pulse.job});
+value($old, q{SELECT pulse.set_task('ready', dead_letter => 'letters');
+    UPDATE pulse.job SET dead_letter_of = 1 WHERE state = 'ready';
+    UPDATE pulse.finished_job SET dead_letter_id = 1 WHERE state = 'failed';
+    UPDATE pulse.finished_job SET dead_letter_of = 1 WHERE state = 'quarantined'});
 my $before = tables($old, 'postgres');
 my $dumped = numbers($old, 'postgres');
 

@@ -111,13 +111,13 @@ INSERT INTO pulse.job (identifier, payload, queue_name, job_key, priority, run_a
                        crashes, superseded, cancel_requested_at, worker_id, token, claimed_at,
                        claimed_live_us, activity_live_us, stage, checkpoint, last_error, recovered,
                        flags, created_at, scheduled_for, starts_when, parents, traceparent,
-                       keeps_result, added_by)
+                       keeps_result, added_by, dead_letter_of)
   SELECT k.task, json_build_object('kind', k.name, 'ending', e.name), k.queue_name,
          k.job_key || e.name, 3, now() + k.run_in, 'running', k.attempts, k.crashes,
          k.superseded, CASE WHEN k.cancelled THEN pulse.now() END, 77,
          1000000 + row_number() OVER (), now(), 5, 6, 'half', '{"at": 2}', 'earlier', 'session',
          '{f}', now() + k.run_in, now() + k.run_in, 'ended', '[{"id": 1}]',
-         '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', true, 'the producer'
+         '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', true, 'the producer', 4
     FROM kind AS k CROSS JOIN ending AS e;
 -- Another waits with the key of those whose key is taken.
 INSERT INTO pulse.job (identifier, job_key)
@@ -184,7 +184,8 @@ CREATE VIEW expected_finished AS
            'scheduled_for', x.scheduled_for, 'starts_when', 'ended', 'cancelled_by', NULL,
            'parents', CASE WHEN x.next_state <> 'completed' THEN '[{"id": 1}]'::jsonb END,
            'traceparent', x.traceparent, 'start_by', NULL, 'keeps_result', true,
-           'added_by', 'the producer', 'before_end', NULL) AS fact
+           'added_by', 'the producer', 'before_end', NULL, 'dead_letter_of', 4,
+           'dead_letter_id', NULL) AS fact
     FROM expected AS x WHERE x.next_state NOT IN ('ready', 'parked');
 CREATE VIEW expected_attempt AS
   SELECT x.id, jsonb_build_object(

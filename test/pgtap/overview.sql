@@ -11,7 +11,7 @@ SELECT expect_function('overview', '',
   'workers_silent bigint, workers_lost bigint, next_schedule text, '
   'next_schedule_at timestamp with time zone, installation text, claims boolean, '
   'swept_at timestamp with time zone, sweeps boolean, counted_at timestamp with time zone, '
-  'shard integer)',
+  'shard integer, dead_letters_refused bigint)',
   'volatile', 'definer');
 
 CREATE FUNCTION live_jobs() RETURNS text

@@ -10,7 +10,8 @@ SELECT expect_function('set_task',
   'jitter double precision DEFAULT NULL::double precision, '
   'keep_completed interval DEFAULT NULL::interval, max_crashes integer DEFAULT NULL::integer, '
   'on_unreachable text DEFAULT NULL::text, handler regprocedure DEFAULT NULL::regprocedure, '
-  'expires_after interval DEFAULT NULL::interval, queue text DEFAULT NULL::text',
+  'expires_after interval DEFAULT NULL::interval, queue text DEFAULT NULL::text, '
+  'dead_letter text DEFAULT NULL::text',
   'pulse.task', 'volatile', 'invoker');
 
 -- --- what is stored -----------------------------------------------------------------------------

@@ -55,7 +55,9 @@ SELECT 'job', m.* FROM (VALUES
   ('result',              'kept', 'kept', 'kept', 'kept', 'kept'),
   ('finished_at',         'back', 'back', 'back', 'kept', 'kept'),
   ('cancelled_by',        'kept', 'kept', 'back', 'kept', 'kept'),
-  ('before_end',          'kept', 'kept', 'back', 'kept', 'kept')) AS m;
+  ('before_end',          'kept', 'kept', 'back', 'kept', 'kept'),
+  ('dead_letter_of',      'kept', 'kept', 'kept', 'kept', 'kept'),
+  ('dead_letter_id',      'kept', 'kept', 'back', 'kept', 'kept')) AS m;
 -- Of the jobs after it the rest is kept.
 INSERT INTO expected
 SELECT 'after', e.name, 'kept', 'kept', 'kept', 'kept', 'kept' FROM expected AS e;
@@ -252,6 +254,7 @@ SELECT pulse.progress(j.id, j.token, checkpoint => '7') FROM pulse.job AS j
 SELECT fails('fails'), fails('stands'), pulse.complete(j.id, j.token) FROM pulse.job AS j
  WHERE j.identifier = 'completes' \g /dev/null
 SELECT pulse.sweep(), promote_queues() FROM generate_series(1, 2) \g /dev/null
+UPDATE pulse.finished_job SET dead_letter_id = 4 WHERE identifier = 'fails';
 INSERT INTO subject SELECT f.id, 'job' FROM pulse.finished_job AS f
  WHERE f.identifier IN ('fails', 'deadly', 'late', 'cancelled', 'unneeded');
 INSERT INTO subject SELECT f.id, 'after' FROM pulse.finished_job AS f

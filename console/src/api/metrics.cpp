@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kOverview =
     "SELECT ready, future, due_next_minute, parked_future, parked_paused, parked_full,"
     " parked_waiting, running, completed, failed, quarantined, cancelled, expired, workers_alive,"
-    " workers_draining, workers_silent, workers_lost,"
+    " workers_draining, workers_silent, workers_lost, dead_letters_refused,"
     " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
     " extract(epoch FROM counted_at) AS counted_at,"
     " $1 AS unserved,"
@@ -77,6 +77,10 @@ const std::array kFamilies{
             {"workers_draining", "draining"},
             {"workers_silent", "silent"},
             {"workers_lost", "lost"}}},
+    Family{"pulse_queue_dead_letters_refused",
+           "Dead letters that were refused since the server started.",
+           "",
+           {{"dead_letters_refused", ""}}},
     Family{"pulse_queue_claims", "Whether claims are on.", "", {{"claims", ""}}},
     Family{"pulse_queue_sweeps", "Whether sweeps are made.", "", {{"sweeps", ""}}},
 };

@@ -20,6 +20,7 @@ constexpr const char* kJob =
     " g.job ->> 'attempts' AS attempts, g.job ->> 'max_attempts' AS max_attempts,"
     " g.job ->> 'crashes' AS crashes, g.job ->> 'job_key' AS job_key, g.job -> 'flags' AS flags,"
     " (g.job ->> 'created_at')::timestamptz AS created_at, g.job ->> 'added_by' AS added_by,"
+    " g.job ->> 'dead_letter_of' AS dead_letter_of, g.job ->> 'dead_letter_id' AS dead_letter_id,"
     " (g.job ->> 'run_at')::timestamptz AS run_at,"
     " (g.job ->> 'scheduled_for')::timestamptz AS scheduled_for,"
     " (g.job ->> 'start_by')::timestamptz AS start_by,"
@@ -50,6 +51,8 @@ const Columns kJobColumns{
     {"flags", "flags", Kind::names},
     {"added", "created_at", Kind::time},
     {"added by", "added_by"},
+    {"dead letter of", "dead_letter_of", Kind::id},
+    {"dead letter", "dead_letter_id", Kind::id},
     {"due", "run_at", Kind::time},
     {"scheduled for", "scheduled_for", Kind::time},
     {"start by", "start_by", Kind::time},

@@ -84,7 +84,7 @@ const List& task_list() {
       " identifier IS NOT NULL AND EXISTS ("
       "SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
       " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
-      " t.handler, s.estimated, s.plus, s.plus_of_all"
+      " t.handler, t.dead_letter, s.estimated, s.plus, s.plus_of_all"
       " FROM (SELECT name AS identifier, *, " PULSE_PLUSES
       " FROM pulse.stats(1000, 'task')) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
@@ -103,6 +103,7 @@ const List& task_list() {
                   {"timeout", "timeout", Kind::seconds},
                   {"queue", "queue"},
                   {"handler", "handler"},
+                  {"dead letter", "dead_letter"},
                   {"estimated", "estimated", Kind::boolean}})};
   return kList;
 }

@@ -14,6 +14,10 @@
 namespace pulse::console {
 namespace {
 
+Markup job_link(const std::optional<std::string>& id) {
+  return id ? link(Url("/jobs").part(*id), *id) : Markup();
+}
+
 Markup facts(const QueryResult::Row& job, const Request& request, const Spelling& spelling) {
   constexpr std::array kShownElsewhere{
       "id",       "identifier", "state",  "stage",      "shown_state", "message",     "runs_for",
@@ -29,6 +33,9 @@ Markup facts(const QueryResult::Row& job, const Request& request, const Spelling
     if (column.field == "attempts") content = {content, " of ", job.text("max_attempts")};
     if (column.field == "queue_name" && !content.empty()) {
       content = link(Url("/jobs").with("queue", job.text("queue_name")), content);
+    }
+    if (column.field == "dead_letter_of" || column.field == "dead_letter_id") {
+      content = job_link(job.optional_text(column.field));
     }
     if (column.field == "worker_id" && !content.empty()) {
       const std::string& id = job.text("worker_id");
@@ -46,7 +53,7 @@ Markup reason_list(const QueryResult& reasons, const Spelling& spelling) {
     const auto reason = reasons[i];
     Markup jobs;
     for (const std::string& id : json_strings(reason.optional_text("job_ids"))) {
-      jobs += {" ", link(Url("/jobs").part(id), id)};
+      jobs += {" ", job_link(id)};
     }
     list += element(
         "li", "",

@@ -37,22 +37,22 @@ Markup worker_cell(const Column& column, const QueryResult::Row& worker) {
 }
 
 void add_who_works(Router& router) {
-  add_list_page(
-      router,
-      {"/tasks",
-       "Tasks",
-       "Tasks with jobs or settings; those whose jobs wait longest come first.",
-       task_list,
-       {},
-       {{{"identifier", "/task", "name", "identifier"}, {"queue", "/queue", "name", "queue"}},
-        {},
-        {"more", "estimated", "is_served"},
-        "No task has jobs or settings.",
-        nullptr,
-        served,
-        "table depths",
-        nullptr,
-        "more"}});
+  add_list_page(router, {"/tasks",
+                         "Tasks",
+                         "Tasks with jobs or settings; those whose jobs wait longest come first.",
+                         task_list,
+                         {},
+                         {{{"identifier", "/task", "name", "identifier"},
+                           {"queue", "/queue", "name", "queue"},
+                           {"dead_letter", "/task", "name", "dead_letter"}},
+                          {},
+                          {"more", "estimated", "is_served"},
+                          "No task has jobs or settings.",
+                          nullptr,
+                          served,
+                          "table depths",
+                          nullptr,
+                          "more"}});
   add_list_page(router, {"/workers",
                          "Workers",
                          "Workers that live, and those that ended within a day.",

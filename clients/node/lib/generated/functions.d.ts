@@ -150,6 +150,10 @@ export interface JobRow {
    * NULL: every producer
    */
   addedBy: string | null
+  /**
+   * The job that died, of a job that is a dead letter; NULL for any other job
+   */
+  deadLetterOf: string | null
 }
 
 export interface OperationRow {
@@ -484,6 +488,11 @@ export interface TaskRow {
    * Queue of a job that is added without a queue; {member} stands for a member of the payload
    */
   queue: string | null
+  /**
+   * Task of the job that the end of a job adds, where the job ends failed, quarantined or
+   * expired; NULL: no job is added
+   */
+  deadLetter: string | null
 }
 
 export interface AddFlowRow {
@@ -852,8 +861,10 @@ export function loadCrontab(
  * Stores settings of a task and returns all settings; NULL leaves a setting unchanged. The table
  * pulse.task describes each setting. queue is for later jobs that are added without a queue:
  * {member} stands for a string or number of the payload, {member|default} for a member that may
- * be missing, and '' takes the queue away. Raises PU004 for a value out of range and for a
- * handler that cannot take a job, 42501 for a new handler that the caller may not execute.
+ * be missing, and '' takes the queue away. dead_letter is the task of the job that is added when
+ * a job of this task ends failed, quarantined or expired, and '' takes the setting away. Raises
+ * PU004 for a value out of range and for a handler that cannot take a job, 42501 for a new
+ * handler that the caller may not execute.
  */
 export function setTask(
   db: Database,
@@ -872,6 +883,7 @@ export function setTask(
     handler?: string | null
     expiresAfter?: Interval | null
     queue?: string | null
+    deadLetter?: string | null
   },
 ): Promise<TaskRow | null>
 

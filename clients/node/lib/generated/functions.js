@@ -36,6 +36,7 @@ const rows = {
     'parents',
     'traceparent',
     'added_by AS "addedBy"',
+    'dead_letter_of::text AS "deadLetterOf"',
   ],
   operation: [
     'id::text AS "id"',
@@ -122,6 +123,7 @@ const rows = {
     'updated_at AS "updatedAt"',
     'expires_after::text AS "expiresAfter"',
     'queue',
+    'dead_letter AS "deadLetter"',
   ],
 }
 
@@ -312,6 +314,7 @@ module.exports = {
       backoff: 'text', backoffBase: 'interval', backoffCap: 'interval',
       jitter: 'double precision', keepCompleted: 'interval', maxCrashes: 'int',
       onUnreachable: 'text', handler: 'regprocedure', expiresAfter: 'interval', queue: 'text',
+      deadLetter: 'text',
     },
     columns: rows.task,
   },
