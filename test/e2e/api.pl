@@ -307,10 +307,10 @@ subtest 'without tokens the server shows, hides payloads, and changes nothing' =
     # A new column is hidden, or added here.
     is_deeply([ sort keys %{ $seen->{json}{job} } ],
         [ qw(activity_live_us added_by attempts cancel_requested_at claimed_at claimed_live_us
-            crashes created_at flags id identifier in_place index_lane job_key keeps_result
-            key_is_undecided last_activity_at max_attempts owner_heartbeat_at priority progress
-            queue_name recovered revision run_at running_worker_id scheduled_for stage start_by
-            starts_when state succession superseded updated_at waits_on worker_id) ],
+            crashes created_at dead_letter_of flags id identifier in_place index_lane job_key
+            keeps_result key_is_undecided last_activity_at max_attempts owner_heartbeat_at priority
+            progress queue_name recovered revision run_at running_worker_id scheduled_for stage
+            start_by starts_when state succession superseded updated_at waits_on worker_id) ],
         'nothing that somebody wrote is among it');
     value($node, "UPDATE pulse.job SET cancel_reason = 'secret', message = 'secret',
         last_error = 'secret', state = 'running', worker_id = 1 WHERE id = $job");

@@ -121,5 +121,22 @@ subtest 'a job is added once in a period' => sub {
     is($both->{status}, 422, 'and an Idempotency-Key');
 };
 
+subtest 'a period is forgotten' => sub {
+    my $forget = sub {
+        my ($who, $key) = @_;
+        return $api->curl(DELETE => '/v1/unique-keys', as => $who,
+            body => { identifier => 'period', unique_key => $key });
+    };
+    is($forget->('eve', 'k')->{status}, 403, 'by no other producer');
+    my $answer = $forget->('ada', 'k');
+    is($answer->{status}, 200, 'by its task and key');
+    ok($answer->{json}{forgotten}, 'as the answer says');
+    ok(!$forget->('ada', 'k')->{json}{forgotten}, 'once');
+    is($forget->('ada', undef)->{status}, 422, 'a missing key is refused');
+    is($api->curl(POST => '/v1/jobs', as => 'ada', body =>
+            { identifier => 'period', unique_for => '1 h', unique_key => 'k' })->{status},
+        201, 'the next add is new');
+};
+
 expect_healthy($node);
 done_testing;

@@ -5,6 +5,7 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
+use Pulse::Api;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::Tasks;
@@ -64,6 +65,23 @@ subtest 'a worker' => sub {
         't|4711|t', 'each tells of its job');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
+};
+
+subtest 'pages and answers' => sub {
+    my $api = Pulse::Api->start($node, 'open');
+    local $api->{description} = undef;  # pages are not in it
+    my ($dead, $letter) = split /\|/, value($node, q{
+        SELECT id, dead_letter_id FROM pulse.finished_job
+         WHERE dead_letter_id IS NOT NULL LIMIT 1});
+    for ([ $dead, $letter ], [ $letter, $dead ]) {
+        my ($from, $to) = @$_;
+        like($api->curl(GET => "/jobs/$from")->{body}, qr{<dd><a href="/jobs/$to">$to</a></dd>},
+            "the page of job $from leads to job $to");
+    }
+    like($api->curl(GET => '/tasks')->{body}, qr{<a href="/task\?name=apologise">apologise</a>},
+        'the tasks lead to the task of the letters');
+    is($api->curl(GET => "/v1/jobs/$letter")->{json}{job}{dead_letter_of},
+        $dead, 'ids are texts for programs');
 };
 
 expect_healthy($node);

@@ -43,7 +43,8 @@ constexpr const char* kAddTo =
 // token may not see.
 constexpr const char* kShown =
     "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
-    " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
+    " CASE WHEN e.key ~ '(^id|_id|_of|_on|^cancelled_by|^token)$' AND json_typeof(e.value) = "
+    "'number'"
     " THEN to_json(e.value #>> '{}') ELSE CASE e.key WHEN 'payload' THEN g.payload"
     " WHEN 'checkpoint' THEN g.checkpoint WHEN 'result' THEN g.result"
     " WHEN 'parents' THEN g.parents ELSE e.value END END)"
@@ -70,6 +71,9 @@ constexpr const char* kSnooze =
 
 constexpr const char* kRelease =
     "SELECT outcome FROM pulse.release(ARRAY[$1::bigint], ARRAY[$2::bigint])";
+
+constexpr const char* kForgetUniqueKey =
+    "SELECT json_build_object('forgotten', pulse.forget_once($1, $2)) AS document";
 
 // On record with the name of the token.
 constexpr const char* kCancel =
@@ -183,6 +187,13 @@ Response cancel(const Request& request) {
       kCancel, {request.parameter("id"), body.parameter("reason"), request.access.token}));
 }
 
+Response forget_unique_key(const Request& request) {
+  const Body body =
+      read_body(request, {{"identifier", Is::text, true}, {"unique_key", Is::text, true}});
+  return document_in(request.database().query(
+      kForgetUniqueKey, {body.parameter("identifier"), body.parameter("unique_key")}));
+}
+
 Response progress(const Request& request) {
   const Body body = read_body(request, {{"message", Is::text},
                                         {"fraction", Is::number},
@@ -236,6 +247,7 @@ void add_job_routes(Router& router) {
   router.add("POST", "/v1/jobs", Need::act, post_job);
   router.add("GET", "/v1/jobs/{id}", Need::read, get);
   router.add("DELETE", "/v1/jobs/{id}", Need::act, cancel);
+  router.add("DELETE", "/v1/unique-keys", Need::act, forget_unique_key);
   router.add("PUT", "/v1/jobs/{id}/progress", Need::act, progress);
   router.add("PUT", "/v1/jobs/{id}/complete", Need::act, complete);
   router.add("PUT", "/v1/jobs/{id}/fail", Need::act, fail);
