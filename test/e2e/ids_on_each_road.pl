@@ -7,6 +7,7 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
+use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
 use Pulse::Session;
@@ -145,8 +146,8 @@ subtest 'pg_rewind, and back' => sub {
     $first->stop;
 };
 
-# Two standbys claim one job in turn. A worker of the first, which now talks to the second, must not
-# end the second's claim.
+# Two servers that know nothing of each other claim one job. A worker of the first, which now talks
+# to the second, must not end the second's claim.
 sub claims_apart {
     my ($node, $what, $job, $earlier) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -192,6 +193,34 @@ subtest 'two standbys, one after the other' => sub {
         expect_healthy($twin);
         $twin->stop;
     }
+};
+
+# The server takes the snapshot for a crash, until somebody says that it is none.
+subtest 'back to a snapshot of the disk' => sub {
+    %ledger = ();
+    my $node = new_server('disk', settings => \%PATIENT);
+    $node->start;
+    value($node, 'CREATE EXTENSION pg_pulse');
+    my @kept = add_everything($node, 'kept', 50);
+    Pulse::SqlWorker->new($node, 'earlier')->quit;
+    $node->stop;
+    my $snapshot = PostgreSQL::Test::Utils::tempdir() . '/snapshot';
+    PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $snapshot);
+    $node->start;
+    my @lost = add_everything($node, 'lost', 100);
+    my $claim = claims_apart($node, 'before', $kept[0]);
+    $node->stop('immediate');
+    rename $node->data_dir, "$snapshot-of-before" or die "rename: $!\n";
+    rename $snapshot, $node->data_dir or die "rename: $!\n";
+    chmod 0700, $node->data_dir;
+    $node->start;
+    value($node, 'SELECT pulse.adopt_installation()');
+    are_there($node, 'the snapshot', @kept);
+    are_lost($node, 'the snapshot', @lost);
+    add_everything($node, 'more', 100);
+    claims_apart($node, 'after', $kept[0], $claim);
+    expect_healthy($node);
+    $node->stop;
 };
 
 subtest 'the update from 0.1.0' => sub {
