@@ -38,12 +38,19 @@ COMMENT ON COLUMN pulse.operation_job.before IS
 CREATE OR REPLACE VIEW pulse.operations AS
   SELECT o.id, o.action, o.actor, o.role, o.state, o.changed, o.skipped, o.undoes,
          u.id AS undone_by, o.created_at, o.updated_at, o.ended_at,
-         CASE WHEN o.action <> ALL ('{retry,cancel,reschedule,fail,undo}') THEN o.filter END
+         CASE WHEN o.action <> ALL ('{retry,cancel,reschedule,fail,undo}') THEN o.filter
+              WHEN o.undoes IS NOT NULL THEN NULL
+              WHEN o.filter::text = '{}' THEN '{"jobs": "all"}'
+              ELSE pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
+                'jobs', CASE pg_catalog.json_typeof(o.filter -> 'ids') WHEN 'array'
+                  THEN pg_catalog.json_array_length(o.filter -> 'ids') || ' chosen' END,
+                'states', pg_catalog.translate(o.filter ->> 'states', '[]"', ''),
+                'task', o.filter ->> 'task', 'queue', o.filter ->> 'queue')) END
            AS subject
     FROM pulse.operation AS o LEFT JOIN pulse.operation AS u ON u.undoes = o.id;
 COMMENT ON VIEW pulse.operations IS
-  'Changes of many jobs at once by operators. Operators read filter and arguments in '
-  'pulse.operation.';
+  'Changes of many jobs at once by operators. Operators read the whole filter and the arguments '
+  'in pulse.operation.';
 COMMENT ON COLUMN pulse.operations.id IS 'Id of the operation';
 COMMENT ON COLUMN pulse.operations.action IS
   'retry, cancel, reschedule, fail or undo; or the action that note_operation() was told';
@@ -61,7 +68,8 @@ COMMENT ON COLUMN pulse.operations.updated_at IS 'When the last step of the oper
 COMMENT ON COLUMN pulse.operations.ended_at IS
   'When the operation was done or stopped; NULL before';
 COMMENT ON COLUMN pulse.operations.subject IS
-  'The changed object, as note_operation() was told; NULL for operations on jobs';
+  'The changed object, as note_operation() was told; of an operation on jobs the states, the task '
+  'and the queue of its filter, or how many ids; NULL of an undo';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
   RETURNS void

@@ -326,6 +326,40 @@ subtest 'a last row tells how many more there are' => sub {
     value($node, q{DELETE FROM pulse.job WHERE identifier ~ '^many '});
 };
 
+subtest 'an operation says what it changed, and of how many jobs' => sub {
+    my $run = sub {
+        my ($id) = split /\n/, value($node, "SELECT id FROM pulse.$_[0]");
+        value($node, "SELECT pulse.run_operation($id)");
+        return $id;
+    };
+    value($node, q{SELECT pulse.add_job('sketch') FROM generate_series(1, 3)});
+    my $id = $run->(q{start_operation('cancel', '{"task": "sketch"}', actor => 'ann')});
+    $run->("undo_operation($id, 'bob')");
+    value($node, q{SELECT pulse.note_operation('pause queue', '{"queue": "crm"}', 'ann')});
+    my $rows = sub {
+        $browser->go('/operations');
+        return $browser->js(<<'JS');
+          return [...document.querySelectorAll('main tbody tr')].slice(0, 3).map((row) =>
+            ['action', 'of', 'changed', 'for'].map((title) =>
+              row.querySelector(`[data-title="${title}"]`).innerText.trim()).join(' | '));
+JS
+    };
+    my @said = ('pause queue | crm |  | ann', "undo | operation $id | 3 jobs | bob",
+        'cancel | sketch | 3 jobs | ann');
+    is_deeply($rows->(), \@said, 'by whom, also of what is no change of jobs');
+    is($browser->js('const t = document.querySelector(".table");'
+          . 'return t.scrollWidth - t.clientWidth'), 0, 'nothing is cut');
+    is($browser->js('return document.querySelector("[data-title=of] a").innerText'),
+        "operation $id", 'an undo leads to what it took back');
+    $browser->go("/operations/$id");
+    like($browser->text, qr/^cancel of 3 jobs: sketch$/m, 'so does the page of one');
+    $browser->look_as(size => [ 390, 844 ]);
+    is_deeply($rows->(), \@said, 'on a phone, too');
+    cmp_ok($browser->js('return document.querySelector("main tbody tr").offsetHeight'), '<', 64,
+        'in two lines');
+    $browser->look_as;
+};
+
 subtest 'a server tells itself from others' => sub {
     my $other = start_serve($node, options => [ '--title', 'production', '--colour', 'red' ]);
     $browser->{base} = $other->{url};

@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(142);
+SELECT plan(144);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -203,8 +203,14 @@ SELECT answers('SELECT o.id, o.action, o.actor, o.state, o.changed, o.subject ->
     FROM pulse.operations AS o WHERE o.id = ' || :op,
   ROW(:op::bigint, 'pause queue', 'ann', 'done', 0::bigint, 'mail'), 'a note is an operation');
 SELECT is((pulse.run_operation(:op)).state, 'done', 'that has no step');
-SELECT is((SELECT count(o.subject) FROM pulse.operations AS o WHERE o.action = 'cancel'), 0::bigint,
-  'no operation on jobs has a subject');
+SELECT is((pulse.run_operation((pulse.start_operation('retry', '{"task": "ink", "queue": "q",
+    "states": ["failed", "expired"], "error": "secret", "key": "k"}')).id)).state, 'done', 'done');
+SELECT is((SELECT o.subject::jsonb FROM pulse.operations AS o ORDER BY o.id DESC LIMIT 1),
+  '{"states": "failed, expired", "task": "ink", "queue": "q"}',
+  'of an operation on jobs the subject is what everybody may read of the filter');
+SELECT id AS of_all FROM pulse.start_operation('retry', '{}') \gset
+SELECT is((SELECT o.subject::jsonb FROM pulse.operations AS o WHERE o.id = :of_all),
+  '{"jobs": "all"}', 'or that it is of all jobs');
 SELECT throws_ok(format('SELECT pulse.undo_operation(%s)', :op), 'PU004',
   format('operation %s is no change of jobs', :op), 'and it cannot be undone');
 SELECT throws_ok($$SELECT pulse.note_operation('retry', '{}')$$, 'PU004',

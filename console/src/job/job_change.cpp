@@ -1,5 +1,8 @@
 #include "job/job_change.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/postgres/array_literal.hpp"
 #include "job/shown_state.hpp"
 #include "text/spelling.hpp"
@@ -28,6 +31,9 @@ const Columns kSampleColumns{
     {"last error", "last_error", Kind::text, 60},
 };
 
+constexpr std::array<std::string_view, 5> kChangesOfJobs{"retry", "cancel", "fail", "reschedule",
+                                                         "undo"};
+
 // The states of the jobs, as a reader names states. A change without states is about the states
 // that the action usually changes.
 std::string kind_of(const JobChange& change) {
@@ -45,6 +51,10 @@ std::string kind_of(const JobChange& change) {
 constexpr const char* kStart = "SELECT id FROM pulse.start_operation($1, $2::json, $3::json, $4)";
 
 }  // namespace
+
+bool is_change_of_jobs(std::string_view action) {
+  return std::find(kChangesOfJobs.begin(), kChangesOfJobs.end(), action) != kChangesOfJobs.end();
+}
 
 std::string JobChange::document() const {
   const bool is_of_filter = says_which() && !is_by_id();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "database/database.hpp"
@@ -23,6 +24,9 @@ struct JobChange {
   // The filter for the server. A change that does not say which jobs is about no job.
   std::string document() const;
 };
+
+// Whether an operation of this action changes jobs, or undoes such a change.
+bool is_change_of_jobs(std::string_view action);
 
 struct ChangePreview {
   std::int64_t jobs;

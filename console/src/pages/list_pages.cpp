@@ -1,7 +1,9 @@
 // The pages that are but a list.
+#include "job/job_change.hpp"
 #include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
@@ -22,6 +24,19 @@ Markup schedule_cell(const Column& column, const QueryResult::Row& schedule) {
   if (column.field == "rule") return rule_of(schedule.optional_text("rule").value_or(""));
   if (column.field != "paused" || !is_paused(schedule)) return {};
   return element("span", "state warning", "paused");
+}
+
+// An undo is of an operation. A change of something else than jobs changes none.
+Markup operation_cell(const Column& column, const QueryResult::Row& operation) {
+  if (column.field == "subject" && !operation.is_null("undoes")) {
+    const std::string& id = operation.text("undoes");
+    return link(Url("/operations").part(id), "operation " + id);
+  }
+  if (column.field != "changed") return {};
+  if (!is_change_of_jobs(operation.text("action"))) return element("span", "", "");
+  const std::string changed = plural(operation.integer("changed"), "job");
+  if (operation.integer("skipped") == 0) return changed;
+  return {changed, ", ", spell_count(operation.text("skipped")), " left alone"};
 }
 
 // A worker by its name, which leads to its page, and how many of its slots it uses.
@@ -108,18 +123,21 @@ void add_what_is_planned(Router& router) {
                           {},
                           "No flow is on record."},
                          true});
-  add_list_page(router, {"/operations",
-                         "Operations",
-                         "What operators did to many jobs at once, the newest first.",
-                         operation_list,
-                         {},
-                         {{{"id", "/operations", nullptr, "id"},
-                           {"undoes", "/operations", nullptr, "undoes"},
-                           {"undone_by", "/operations", nullptr, "undone_by"}},
-                          {},
-                          {},
-                          "Nothing was done to many jobs at once."},
-                         true});
+  add_list_page(
+      router,
+      {"/operations",
+       "Operations",
+       "What operators changed, the newest first.",
+       operation_list,
+       {},
+       {{{"id", "/operations", nullptr, "id"}, {"undone_by", "/operations", nullptr, "undone_by"}},
+        {},
+        {"undoes", "skipped", "role", "ended_at"},
+        "Nothing was done to many jobs at once.",
+        nullptr,
+        operation_cell,
+        "table operations"},
+       true});
 }
 
 Response doctor_page(const Request& request) {

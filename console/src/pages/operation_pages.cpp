@@ -323,14 +323,20 @@ Markup operation_actions(const Request& request, const QueryResult::Row& row) {
   return may_be_undone ? button(self.part("undo"), "Undo …") : Markup();
 }
 
+// How many jobs, and of which filter; or the object that another change was about.
+std::string object_of(const QueryResult::Row& row) {
+  const std::string subject = row.optional_text("subject").value_or("");
+  if (!is_change_of_jobs(row.text("action"))) return subject;
+  std::string object = "of " + plural(row.integer("changed"), "job");
+  if (row.integer("skipped") > 0) object += ", " + spell_count(row.text("skipped")) + " left alone";
+  return subject.empty() ? object : object + ": " + subject;
+}
+
 Response operation_page(const Request& request) {
   const QueryResult rows = read_operation(request);
   const auto row = rows[0];
   const Markup title{"Operation ", row.text("id"), " ", state(row.text("state"))};
-  const std::string of = row.optional_text("subject").value_or(
-      "of " + plural(row.integer("changed"), "job") +
-      (row.integer("skipped") > 0 ? ", " + spell_count(row.text("skipped")) + " left alone" : ""));
-  const std::string lead = row.text("action") + ' ' + of;
+  const std::string lead = row.text("action") + ' ' + object_of(row);
   return shown_page(
       request,
       {"Operation " + row.text("id"),
