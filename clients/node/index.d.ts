@@ -111,9 +111,19 @@ export function task<Payload = any, Result = any>(
   identifier: string, handler: Handler<Payload, Result>, options?: TaskOptions<Payload>,
 ): Task<Payload, Result>
 
-/** Runs the jobs of these tasks under `pulse-worker --program`, until the worker sends no more. */
-export function work(
-  tasks: ReadonlyArray<Task<any, any>>, options?: { takes?: number; name?: string }): Promise<void>
+export interface WorkOptions {
+  /** So many jobs at once; 100. */
+  takes?: number
+  /** For the log, and in the direct mode the name of the worker. */
+  name?: string
+  /** Of the direct mode: a URL or the settings of pg; without one PGHOST and so on. */
+  connection?: string | object
+  /** Of the direct mode: so many milliseconds have handlers when the worker leaves; 25,000. */
+  grace?: number
+}
+
+/** Runs the jobs of these tasks under `pulse-worker --program`, else in the direct mode. */
+export function work(tasks: ReadonlyArray<Task<any, any>>, options?: WorkOptions): Promise<void>
 
 /** The tasks of a folder of files in the shape of Graphile Worker; `end` closes their pool. */
 export function readTasks(folder: string): Promise<{ tasks: Task[]; end(): Promise<void> }>

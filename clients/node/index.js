@@ -8,7 +8,7 @@ const { fromKnex } = require('./lib/knex')
 const { readTasks } = require('./lib/folder')
 const { task, Failure, PayloadRefused } = require('./lib/task')
 const { uniqueKey } = require('./lib/unique')
-const { work } = require('./lib/program')
+const { work } = require('./lib/work')
 
 module.exports = {
   ...calls, ...errors, checkVersion, json, NotJson, JobCancelled, fromKnex, readTasks, task,

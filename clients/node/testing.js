@@ -4,8 +4,7 @@
 const { query } = require('./lib/calls')
 const { current, route } = require('./lib/console')
 const { errors: { PulseError } } = require('./lib/errors')
-const { Job } = require('./lib/job')
-const { memberText } = require('./lib/json')
+const { claimed, Job } = require('./lib/job')
 const { ofThrown, ofValue } = require('./lib/outcome')
 const { run } = require('./lib/task')
 
@@ -65,15 +64,7 @@ async function claim(db, identifiers) {
   const [row] = await query(db, `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text
     FROM pulse_tap.claim_next($1::text::text[]) AS c WHERE c.id IS NOT NULL`,
   [`{${identifiers.map((name) => JSON.stringify(name)).join()}}`])
-  if (!row) return undefined
-  const { id, token, text } = row
-  const document = JSON.parse(text)
-  return {
-    message: {
-      id, payload: document.payload, job: { ...document, id, token, attempt: document.attempts },
-    },
-    text: `{"payload":${memberText(text, 'payload')},"job":${text}}`,
-  }
+  return row && claimed(row)
 }
 
 /** Runs the handler; its rows are gone where it throws, as those of a transaction of its own. */
@@ -125,10 +116,10 @@ async function end(db, job, { result, error, retry, retry_in, payload, snooze, c
 }
 
 async function runNext(db, tasks) {
-  const claimed = await claim(db, [...tasks.keys()])
-  if (!claimed) return undefined
+  const found = await claim(db, [...tasks.keys()])
+  if (!found) return undefined
   const record = new Record()
-  const job = new Job(record, claimed.message, claimed.text)
+  const job = new Job(record, found.message, found.text)
   const members = await outcomeOf(db, tasks.get(job.identifier), job)
   job.isOver = true
   if (!members.done) await report(db, job, record)

@@ -220,12 +220,12 @@ subtest 'a handler that blocks the loop' => sub {
 subtest 'a handler that starts processes' => sub {
     my $id = act('fork');
     is(wait_finished($id), 'completed|1|0', 'ends as ever');
-    is(of_finished('result', $id), '{"sockets":0,"descriptor":null}',
+    is(of_finished('result', $id), '{"sockets":0,"descriptor":"taken"}',
         'and they get neither the socket of the worker nor its name');
     my $again = act('fork itself');
     is(wait_finished($again), 'completed|1|0', 'the program itself as a child');
-    like(of_finished('result', $again), qr/a pulse-worker starts this program.*--program 'node /,
-        'says how it is meant to be started');
+    like(of_finished('result', $again), qr/runs the jobs in the program that has started this/,
+        'is told that it gets no jobs');
 };
 
 subtest 'a program that exits' => sub {
@@ -269,7 +269,8 @@ subtest 'an effect in the transaction of the handler happens once' => sub {
     drain($killed);
 };
 
-subtest 'a program that no worker has started' => sub {
+subtest 'a program that no worker has started, without the library pg' => sub {
+    local $ENV{NODE_PATH} = '';
     my $output = `node test/e2e/node/program.mjs $folder/none 2>&1`;
     isnt($?, 0, 'ends with an error');
     like($output, qr/a pulse-worker starts this program.*pulse-worker --database NAME --program/s,

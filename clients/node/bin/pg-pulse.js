@@ -4,7 +4,7 @@
 // them, under pulse-worker --program.
 const { parseArgs } = require('node:util')
 const { readTasks } = require('../lib/folder')
-const { work } = require('../lib/program')
+const { work } = require('../lib/work')
 
 const command = 'node_modules/.bin/pg-pulse'
 const usage = `usage: pulse-worker --database NAME --program '${command} [--takes N] FOLDER'

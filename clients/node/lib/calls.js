@@ -135,4 +135,4 @@ async function checkVersion(db) {
   return row.version
 }
 
-module.exports = { calls, query, checkVersion }
+module.exports = { arrayLiteral, calls, query, checkVersion }

@@ -16,6 +16,9 @@ function textOf(method, values) {
   return [format(...values), ...stack.split('\n').slice(3)].join('\n')
 }
 
+/** The console as it was before any routing. */
+const plain = Object.fromEntries(Object.keys(levels).map((method) => [method, console[method]]))
+
 // Another copy of the library may have routed the console before: outside of the jobs of this copy
 // the method from before is called.
 function route(console) {
@@ -29,4 +32,4 @@ function route(console) {
   }
 }
 
-module.exports = { current, route }
+module.exports = { current, plain, route }

@@ -4,6 +4,7 @@ const { readdir } = require('node:fs/promises')
 const { join, resolve } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { calls } = require('./calls')
+const { driver } = require('./driver')
 const { errorText } = require('./outcome')
 const { task, Failure } = require('./task')
 
@@ -34,7 +35,7 @@ function lazyPool() {
   let pool
   return {
     get() {
-      pool ??= new (require(require.resolve('pg', { paths: [process.cwd(), __dirname] })).Pool)()
+      pool ??= new (driver().Pool)()
       return pool
     },
     end: async () => pool?.end(),

@@ -102,6 +102,17 @@ class Job {
   }
 }
 
+/** The message of a job, and the text of the message, as a worker writes both. The row of a claim
+ * has id, token, and the whole claimed_job as text. */
+function claimed({ id, token, text }) {
+  const document = JSON.parse(text)
+  const job = { ...document, id, token, attempt: document.attempts }
+  return {
+    message: { id, task: document.identifier, payload: document.payload, job },
+    text: `{"payload":${memberText(text, 'payload')},"job":${text}}`,
+  }
+}
+
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
 for (const member of members) {
   Object.defineProperty(Job.prototype, camelCase(member), { get() { return this.get(member) } })
@@ -112,4 +123,4 @@ for (const member of times) {
   })
 }
 
-module.exports = { Job, JobCancelled }
+module.exports = { claimed, Job, JobCancelled }

@@ -4,17 +4,14 @@
 //
 // Always holds: a job in #running has no answer yet; each job gets one answer, and no line after
 // the answer.
-const fs = require('node:fs')
 const { Socket } = require('node:net')
-const { current, route } = require('./console')
-const { library } = require('./errors')
+const { current } = require('./console')
 const { Job } = require('./job')
 const { NotJson } = require('./json')
 const { ofThrown, ofValue } = require('./outcome')
 const { run } = require('./task')
 
 const PROTOCOL = 1
-const TAKES = 100
 // A line of the program, as the worker bounds it; texts of logs and progress.
 const MAX_LINE_BYTES = 1024 * 1024
 const MAX_LOG = 8 * 1024
@@ -146,63 +143,12 @@ class Program {
   }
 }
 
-function tasksByName(tasks) {
-  const byName = new Map()
-  for (const task of tasks) {
-    const { identifier, handler } = task ?? {}
-    if (typeof handler !== 'function') {
-      throw new TypeError('work() takes a list of what task() returns')
-    }
-    if (byName.has(identifier)) throw new TypeError(`work() has the task ${identifier} twice`)
-    byName.set(identifier, task)
-  }
-  if (byName.size === 0) throw new TypeError('work() has no task to serve')
-  return byName
-}
-
-function isSocket(fd) {
-  try {
-    return fs.fstatSync(fd).isSocket()
-  } catch {
-    return false
-  }
-}
-
-// Says in globalThis which copy of the library has the socket.
-const OWNER = Symbol.for('pg-pulse.program')
-
-/** The descriptor of the socket to the worker, for one call of one copy of the library. */
-function takeDescriptor(command) {
-  const { PULSE_FD } = process.env
-  if (globalThis[OWNER]) {
-    throw new Error(`work() of pg-pulse ${globalThis[OWNER]} has the jobs of this program: ` +
-      'give all tasks to one call')
-  }
-  if (PULSE_FD === undefined) {
-    throw new Error('a pulse-worker starts this program, and runs its jobs here: ' +
-      `pulse-worker --database NAME --program '${command}'`)
-  }
-  const fd = Number(PULSE_FD)
-  if (!isSocket(fd)) {
-    throw new Error(`descriptor ${fd} is no socket of a pulse-worker: npx and npm hand no ` +
-      `descriptors on, so start the program without them: --program '${command}'`)
-  }
-  // A process that the application starts is not a program of the worker.
-  delete process.env.PULSE_FD
-  globalThis[OWNER] = library
-  return fd
-}
-
-/** Runs the jobs of these tasks, under `pulse-worker --program`, until the worker sends no more.
- * `takes`: so many jobs at once (100); `name`: for the log of the worker. */
-async function work(tasks, { takes = TAKES, name, command } = {}) {
-  const byName = tasksByName(tasks)
-  const fd = takeDescriptor(command ?? `node ${process.argv[1] ?? 'app.js'}`)
-  route(console)
+/** Serves the tasks over the socket that this descriptor is. */
+async function serveProgram(fd, tasks, { takes, name }) {
   const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true })
-  const settings = Object.fromEntries([...byName].map(([identifier, task]) =>
+  const settings = Object.fromEntries([...tasks].map(([identifier, task]) =>
     [identifier, task.takes === undefined ? {} : { takes: task.takes }]))
-  await new Program(socket, byName).serve({ protocol: PROTOCOL, takes, tasks: settings, name })
+  await new Program(socket, tasks).serve({ protocol: PROTOCOL, takes, tasks: settings, name })
 }
 
-module.exports = { work }
+module.exports = { serveProgram }

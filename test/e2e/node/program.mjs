@@ -126,6 +126,7 @@ const checked = task('checked', async ({ to }) => to, { schema: { '~standard': {
 } } })
 
 console.log('started outside of jobs')
-await work([act, few, list, checked], { takes: 30, name: 'node' })
+await work([act, few, list, checked],
+  { takes: 30, name: 'node', grace: Number(process.env.GRACE ?? 0) })
 tell('ended')
 await pool?.end()

@@ -55,4 +55,5 @@ const act = task('act', async (payload, job) => {
   await all(job.payloadText)
   return result()
 })
-await work([act], { takes: 2 })
+// Under pulse-worker, or without.
+await work([act], { takes: 2, name: 'kit', grace: Number(process.env.ACT_GRACE ?? 0) })

@@ -1,0 +1,308 @@
+'use strict'
+// The direct mode: a worker within this process, for hosts without pulse-worker. The class keeps
+// the rules of docs/worker-protocol.md.
+//
+// Always holds: #jobs has each job that this worker has claimed and not reported, by id; a beat
+// names exactly these jobs; each end goes to the server with the token of the claim until an
+// answer comes. #handlers has each job whose handler has not ended; a handler that outlives the
+// end of its job keeps its place. The session #claims waits and claims; the session #beats is
+// attached, and asks all else.
+const { setTimeout: pause } = require('node:timers/promises')
+const { arrayLiteral } = require('./calls')
+const { current, plain } = require('./console')
+const { claimed, Job } = require('./job')
+const { EndQueue } = require('./end_queue')
+const { ofThrown, ofValue } = require('./outcome')
+const { isCut, Session } = require('./session')
+const { run } = require('./task')
+
+const WAIT = '20 s'
+// What a claim or a beat waits for an answer at most.
+const ANSWER_MS = 30_000
+// Until a task without a free place is asked for again, and after a refusal.
+const POLL_WAIT = '500 ms'
+const POLL_MS = 500
+const CANCEL_MS = 50
+
+const CLAIM = `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text,
+    (extract(epoch FROM c.timeout) * 1000)::float8 AS timeout,
+    (extract(epoch FROM c.stall_timeout) * 1000)::float8 AS stall FROM pulse.`
+
+class Direct {
+  #tasks
+  #options
+  #claims
+  #beats
+  #ends
+  #me
+  #beatMs
+  #sweepMs
+  #jobs = new Map()
+  #handlers = new Set()
+  #isClaiming = true
+  #isStopping = false
+  #isOver = false
+  #complaint
+  #wake = () => {}
+  #unlessLost = (error) => { if (error.code !== 'PU002') throw error }
+
+  constructor(connect, tasks, options) {
+    this.#tasks = tasks
+    this.#options = options
+    const notice = ({ code }) => { if (code === 'PU100') this.#sweep() }
+    this.#claims = new Session(connect, { notice })
+    this.#beats = new Session(connect, { notice, prepare: (client) => this.#attach(client) })
+    this.#ends = new EndQueue(this.#beats, (job) => this.#forget(job))
+  }
+
+  /** Runs jobs until stop(), or until an operator asks the worker to leave. False where handlers
+   * have not ended in time. */
+  async serve() {
+    await this.#beats.check()
+    await this.#register()
+    this.#repeat(() => this.#beat(), () => this.#beatMs)
+    this.#repeat(() => this.#sweep(), () => this.#sweepMs)
+    await this.#claimJobs()
+    this.#isClaiming = false
+    while (this.#jobs.size > 0 && !this.#isOver) await this.#change(POLL_MS)
+    this.#isOver = true
+    await this.#ask('SELECT FROM pulse.deregister_worker($1::text::bigint)', [this.#me])
+      .catch(() => {})
+    await Promise.all([this.#claims.end(), this.#beats.end()])
+    return this.#handlers.size === 0
+  }
+
+  /** Claims no more. With `finish` jobs may take their time; else the signal of each is aborted,
+   * and after the grace the worker leaves. */
+  async stop(finish = false) {
+    if (!this.#isStopping) this.#endWait()
+    this.#isStopping = true
+    this.#wake()
+    if (finish) return
+    for (const job of this.#jobs.values()) this.#tellToEnd(job, 'silence', 'shutdown')
+    await pause(this.#options.grace, undefined, { ref: false })
+    this.#isOver = true
+    this.#wake()
+  }
+
+  // Again and again, because a wait may be on its way to the server.
+  async #endWait() {
+    while (this.#isClaiming) {
+      const { pid } = this.#claims
+      if (pid) await this.#ask('SELECT pg_cancel_backend($1)', [pid]).catch(() => {})
+      await pause(CANCEL_MS)
+    }
+  }
+
+  #ask(text, values) {
+    return this.#beats.ask(text, values, ANSWER_MS)
+  }
+
+  /** Until something has changed for the loop that claims, or so many ms. */
+  #change(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wake = () => { clearTimeout(timer); resolve() }
+    })
+  }
+
+  async #repeat(act, interval) {
+    while (!this.#isOver) {
+      await pause(interval(), undefined, { ref: false })
+      if (!this.#isOver) await act().catch((error) => this.#complain(error))
+    }
+  }
+
+  // Once, however often the server refuses in the same words.
+  #complain({ message }) {
+    if (message !== this.#complaint) plain.error(`pg-pulse: ${message}`)
+    this.#complaint = message
+  }
+
+  // --- the worker ---
+
+  async #register() {
+    const { name, takes, grace } = this.#options
+    const info = JSON.stringify({ pid: process.pid, slots: takes, kill_grace_ms: grace })
+    const [row] = await this.#ask(`SELECT id::text,
+        (extract(epoch FROM heartbeat_interval) * 1000)::float8 AS beat, (extract(epoch FROM
+        current_setting('pulse.sweep_interval')::interval) * 1000)::float8 AS sweep
+      FROM pulse.register_worker($1::text, $2::text::text[], $3::json)`,
+    [name, arrayLiteral(this.#tasks.keys()), info])
+    this.#me = row.id
+    this.#beatMs = row.beat
+    // A database that leaves sweeps to others has a negative interval.
+    this.#sweepMs = row.sweep > 0 ? row.sweep : 2 ** 31 - 1
+    await this.#ask('SELECT FROM pulse.attach_worker($1::text::bigint)', [this.#me])
+      .catch(this.#unlessLost)
+  }
+
+  /** In each new session that beats. A worker that is lost by then finds out by its next beat. */
+  async #attach(client) {
+    if (this.#me === undefined || this.#isOver) return
+    await client.query('SELECT FROM pulse.attach_worker($1::text::bigint)', [this.#me])
+      .catch(this.#unlessLost)
+  }
+
+  async #beat() {
+    const me = this.#me
+    const [{ status, revoked, cancelled }] = await this.#ask(`SELECT status, revoked::text[],
+        cancelled::text[] FROM pulse.heartbeat($1::text::bigint, $2::text::bigint[])`,
+    [me, arrayLiteral(this.#jobs.keys())])
+    if (status === 'lost') return this.#renew(me)
+    for (const id of revoked) this.#revoke(this.#jobs.get(id))
+    for (const id of cancelled) this.#jobs.get(id)?.cancel('cancelled', this.#options.grace)
+    if (status !== 'alive') this.stop(status !== 'stopping')
+  }
+
+  /** All claims of this worker are over: a new worker takes part. */
+  async #renew(me) {
+    if (this.#me !== me) return
+    for (const job of this.#jobs.values()) this.#revoke(job)
+    await this.#register()
+    this.#wake()
+  }
+
+  async #sweep() {
+    for (let found = 1; found > 0 && !this.#isOver; ) {
+      [{ found }] = await this.#ask(`SELECT workers_lost + jobs_requeued + jobs_failed +
+        jobs_quarantined + jobs_timed_out + jobs_stalled AS found FROM pulse.sweep()`)
+    }
+  }
+
+  // --- jobs ---
+
+  async #claimJobs() {
+    while (!this.#isStopping) {
+      const me = this.#me
+      const open = [...this.#tasks.values()].filter((task) => this.#placesOf(task) > 0)
+      // So few that no task gets more than it takes, whatever comes. A wait is for the tasks of the
+      // last claim, so one claim names all.
+      const most = Math.min(...open.map((task) => this.#placesOf(task)))
+      if (open.length === 0) {
+        await this.#change(ANSWER_MS)
+        continue
+      }
+      const rows = await this.#claimed(me, most, open).catch((error) => this.#refused(error, me))
+      for (const row of rows) this.#start(row)
+      if (rows.length > 0 || this.#isStopping) continue
+      await this.#wait(me, open.length < this.#tasks.size ? POLL_WAIT : WAIT)
+    }
+  }
+
+  async #wait(me, longest) {
+    const text = 'CALL pulse.wait_for_job($1::text::bigint, $2::text::interval)'
+    await this.#claims.query(text, [me, longest]).catch(() => {})
+    await this.#beat().catch(() => {})
+  }
+
+  /** Of the whole worker, or of the task where that is less. */
+  #placesOf({ identifier, takes = Infinity }) {
+    const free = this.#options.takes - Math.max(this.#jobs.size, this.#handlers.size)
+    if (takes === Infinity) return free
+    const running = [...this.#handlers].filter((job) => job.identifier === identifier)
+    return Math.min(free, takes - running.length)
+  }
+
+  async #claimed(me, count, tasks) {
+    try {
+      return await this.#claims.query(`${CLAIM}claim($1::text::bigint, $2::int, $3::text::text[],
+        start_jobs => $2::int) AS c`,
+      [me, count, arrayLiteral(tasks.map((task) => task.identifier))], ANSWER_MS)
+    } catch (error) {
+      if (!isCut(error)) throw error
+      // The answer may be lost, and the jobs claimed.
+      const held = await this.#claims.ask(`${CLAIM}held($1::text::bigint) AS c`, [me], ANSWER_MS)
+      return held.filter((row) => !this.#jobs.has(row.id))
+    }
+  }
+
+  async #refused(error, me) {
+    if (error.code === 'PU002') await this.#renew(me).catch(() => {})
+    else if (error.code !== '57014') this.#complain(error)
+    await this.#change(POLL_MS)
+    return []
+  }
+
+  #start(row) {
+    const { message, text } = claimed(row)
+    const job = new Job(this, message, text)
+    this.#jobs.set(job.id, job)
+    job.limit = this.#limit(job, row.timeout, 'timeout')
+    job.stallMs = row.stall
+    job.stall = this.#limit(job, row.stall, 'stall')
+    this.#handlers.add(job)
+    const task = this.#tasks.get(job.identifier)
+    current.run(job, () => run(task, job).then(
+      (value) => this.#ended(job, () => ofValue(job, value)),
+      (thrown) => this.#ended(job, () => ofThrown(thrown)),
+    ).finally(() => this.#handlers.delete(job) && this.#wake()))
+  }
+
+  #limit(job, ms, reason) {
+    if (ms === null) return undefined
+    return setTimeout(() => this.#tellToEnd(job, reason, reason), Math.min(ms, 2 ** 31 - 1)).unref()
+  }
+
+  // An end from now on is the end that `late` says. A handler that does not end is left alone.
+  #tellToEnd(job, late, reason) {
+    if (job.isOver || job.late) return
+    job.late = late
+    job.cancel(reason, this.#options.grace)
+    setTimeout(() => this.#ended(job, () => ({ error: '"the handler has not ended in time"' })),
+      this.#options.grace).unref()
+  }
+
+  #ended(job, members) {
+    if (job.isOver) return
+    let end
+    try {
+      end = members()
+    } catch (error) {
+      end = ofThrown(error)
+    }
+    job.isOver = true
+    clearTimeout(job.limit)
+    clearTimeout(job.stall)
+    if (job.late && !end.done) end = { late: job.late, error: end.error ?? '"it ended too late"' }
+    this.#ends.add(job, end)
+  }
+
+  #revoke(job) {
+    if (!job) return
+    job.cancel('lost', 0)
+    job.isOver = true
+    this.#forget(job)
+  }
+
+  #forget(job) {
+    if (this.#jobs.get(job.id) === job) this.#jobs.delete(job.id)
+    this.#wake()
+  }
+
+  // --- the port of a job ---
+
+  #report(job, values) {
+    if (job.isOver) return
+    clearTimeout(job.stall)
+    job.stall = this.#limit(job, job.stallMs, 'stall')
+    this.#ask(`SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint, $3::text, $4::float8,
+      $5::json, $6::text)`, [job.id, job.token, ...values]).catch((error) => {
+      if (error.code === 'PU001') this.#revoke(job)
+    })
+  }
+
+  progress(job, { progress, message, stage }) {
+    this.#report(job, [message ?? null, progress ?? null, null, stage ?? null])
+  }
+
+  checkpoint(job, text) {
+    this.#report(job, [null, null, text, null])
+  }
+
+  log(job, text, level) {
+    plain[level === 'warning' ? 'warn' : level](`${job.identifier} ${job.id}: ${text}`)
+  }
+}
+
+module.exports = { Direct }
