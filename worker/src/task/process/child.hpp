@@ -6,7 +6,8 @@
 // - on_line comes while the pipe is read, so the object must live on; the other callbacks come from
 //   timers.
 // - `output_` holds the bytes to write, and the first `written_` bytes of `output_` are written.
-// - Memory is bounded by the bytes written to a child that does not read (see backlog()), and one
+// - Memory is bounded by the bytes written to a child that does not read (see is_reading()), and
+// one
 //   line of 1 MB.
 #pragma once
 
@@ -43,6 +44,7 @@ struct ProcessLimits {
 class ProcessChild {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
+  static constexpr std::size_t kMaxBacklog = std::size_t{1024} * 1024;
 
   struct Listener {
     std::function<void(std::string_view)> on_line;
@@ -65,8 +67,8 @@ class ProcessChild {
   // The next flush() writes the bytes appended here.
   std::string& to_write() { return output_; }
   void flush();
-  // The bytes that wait because the child does not read.
-  std::size_t backlog() const { return output_.size() - written_; }
+  // A child that does not read its lines is to get no more.
+  bool is_reading() const { return backlog() < kMaxBacklog; }
   // End of file for the child, behind the bytes that wait.
   void close_input();
 
@@ -85,6 +87,8 @@ class ProcessChild {
     UniqueFd input, output, errors, socket;
   };
 
+  // The bytes that wait because the child does not read.
+  std::size_t backlog() const { return output_.size() - written_; }
   int open_pipes_and_start(MinderLine::Plan& plan, const ProcessLimits& limits);
   int open_socket(SupervisedChild::Pipes& pipes, ChildEnds& ends);
   int open_stdio(SupervisedChild::Pipes& pipes, ChildEnds& ends);

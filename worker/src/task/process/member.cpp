@@ -15,8 +15,6 @@ using namespace std::chrono_literals;
 constexpr Duration kProcessKeptIdle = 30s;
 // After the end of stdin, and then between SIGTERM and SIGKILL.
 constexpr Duration kCloseGrace = 5s;
-// A process that does not read gets no more.
-constexpr std::size_t kMaxBacklog = std::size_t{1024} * 1024;
 
 }  // namespace
 
@@ -26,6 +24,7 @@ ProcessMember::ProcessMember(ProcessGroup& group)
              {[this](std::string_view line) { take_line(line); },
               [this](const std::string& why) { end_because(why); },
               [this](const ExecutionEnd& end) { take_end(end); }}),
+      jobs_(group.timers()),
       idle_(group.timers(), [this] {
         if (state_ == State::serving) return close();
         child_.terminate(kCloseGrace);
@@ -37,26 +36,19 @@ std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
 }
 
 bool ProcessMember::accepts(const ProcessExecution& execution) const {
-  return state_ == State::serving && in_flight_.size() + answered_.size() < takes_ &&
-         child_.backlog() < kMaxBacklog && !in_flight_.contains(execution.job_id());
+  return state_ == State::serving && jobs_.size() < takes_ && child_.is_reading() &&
+         jobs_.find(execution.job_id()) == nullptr;
 }
 
 void ProcessMember::give(ProcessExecution& execution) {
-  if (in_flight_.empty()) {
+  if (!is_busy()) {
     idle_.stop();
     child_.forget_errors();
-    busy_since_ = group_.timers().now();
   }
   child_.to_write() += execution.line();
-  in_flight_.emplace(execution.job_id(), &execution);
+  jobs_.add(execution);
   execution.begin(*this);
   if (execution.deadline() != deadline_) ping();
-}
-
-void ProcessMember::forget(ProcessExecution& execution) {
-  std::erase(answered_, &execution);
-  const auto entry = in_flight_.find(execution.job_id());
-  if (entry != in_flight_.end() && entry->second == &execution) in_flight_.erase(entry);
 }
 
 void ProcessMember::tell_to_stop(const ProcessExecution& execution, Duration grace) {
@@ -73,7 +65,7 @@ void ProcessMember::lose_patience(ProcessExecution& execution) {
 }
 
 bool ProcessMember::has_other_work() const {
-  return std::any_of(in_flight_.begin(), in_flight_.end(),
+  return std::any_of(jobs_.in_flight().begin(), jobs_.in_flight().end(),
                      [](const auto& entry) { return entry.second->reason() == EndReason::none; });
 }
 
@@ -86,8 +78,7 @@ void ProcessMember::end_because(std::string why) {
 }
 
 void ProcessMember::ping() {
-  TimePoint first = group_.timers().now() + group_.idle_limit();
-  for (const auto& [id, execution] : in_flight_) first = std::min(first, execution->deadline());
+  const TimePoint first = jobs_.first_deadline(group_.timers().now() + group_.idle_limit());
   if (first == deadline_) return;
   deadline_ = first;
   child_.set_deadline(first);
@@ -103,16 +94,12 @@ void ProcessMember::take_line(std::string_view line) {
     takes_ = static_cast<std::size_t>(*parsed->takes);
     return group_.advance_soon();
   }
-  const auto entry = in_flight_.find(parsed->job_id);
-  if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
-  ProcessExecution& execution = *entry->second;
-  if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
-  if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
+  ProcessExecution* execution = jobs_.find(parsed->job_id);
+  if (execution == nullptr) return drop("an answer for a job that it does not have", false);
+  if (!parsed->progress.empty()) execution->take_progress(std::move(parsed->progress));
+  if (parsed->payload) execution->take_payload(std::move(*parsed->payload));
   if (!parsed->end) return;
-  has_answered_ = true;
-  execution.end_with(std::move(*parsed->end));
-  answered_.push_back(&execution);
-  in_flight_.erase(entry);
+  jobs_.answer(*execution, std::move(*parsed->end));
   group_.advance_soon();
 }
 
@@ -123,13 +110,6 @@ void ProcessMember::drop(const std::string& why, bool may_be_answer) {
     group_.log_dropped(why, dropped_lines_);
   }
   if (may_be_answer) end_because("it wrote " + why);
-}
-
-void ProcessMember::deliver() {
-  if (answered_.empty()) return;
-  const TimePoint now = group_.timers().now();
-  const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
-  for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
 }
 
 void ProcessMember::rest(bool is_last) {
@@ -167,13 +147,7 @@ ExecutionEnd ProcessMember::end_of_job(const ExecutionEnd& end) const {
 void ProcessMember::take_end(const ExecutionEnd& end) {
   state_ = State::ending;
   deliver();
-  const ExecutionEnd told = end_of_job(end);
-  while (!in_flight_.empty()) {
-    ProcessExecution* execution = in_flight_.begin()->second;
-    in_flight_.erase(in_flight_.begin());
-    execution->end_with(told);
-    execution->deliver(std::nullopt);
-  }
+  jobs_.end_all(end_of_job(end));
   group_.remove(*this, end);
 }
 

@@ -1,18 +1,15 @@
 // Process member: one process of a group, and the jobs of the process.
 //
 // Invariants; only the loop's thread reads and writes:
-// - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
-//   forget() removes a job from both.
 // - `state_` goes from serving to closing or ending, and never back to serving.
 // - `deadline_` is the deadline that the minder knows.
 #pragma once
 
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "task/process/child.hpp"
 #include "task/process/execution.hpp"
+#include "task/process/jobs_in_hand.hpp"
 
 namespace pulse {
 
@@ -25,20 +22,20 @@ class ProcessMember final : public JobProcess {
   // On failure returns the end for the member's jobs.
   std::optional<ExecutionEnd> start(ProcessLimits limits);
 
-  bool is_busy() const { return !in_flight_.empty(); }
+  bool is_busy() const { return in_flight() > 0; }
   bool accepts(const ProcessExecution& execution) const;
-  std::size_t in_flight() const { return in_flight_.size(); }
+  std::size_t in_flight() const { return jobs_.in_flight().size(); }
   std::size_t takes() const { return takes_; }
-  bool has_answered() const { return has_answered_; }
+  bool has_answered() const { return jobs_.has_answered(); }
 
   void give(ProcessExecution& execution);
-  void forget(ProcessExecution& execution) override;
+  void forget(ProcessExecution& execution) override { jobs_.forget(execution); }
   void tell_to_stop(const ProcessExecution& execution, Duration grace) override;
   void lose_patience(ProcessExecution& execution) override;
   // Ends the process; the jobs in flight fail with `why` in the error.
   void end_because(std::string why);
   // Hands the answers of this iteration to the executor.
-  void deliver();
+  void deliver() { jobs_.deliver(); }
   void flush() { child_.flush(); }
   void ping();
   // The process is idle: closes the process after a while, or now if `is_last`.
@@ -61,11 +58,8 @@ class ProcessMember final : public JobProcess {
   State state_ = State::serving;
   std::string why_;  // why the process is ending
   std::size_t takes_ = 1;
-  std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
-  std::vector<ProcessExecution*> answered_;
-  TimePoint busy_since_{};  // since then no answer was delivered
-  TimePoint deadline_{};    // of the minder
-  bool has_answered_ = false;
+  JobsInHand jobs_;
+  TimePoint deadline_{};  // of the minder
   bool was_closed_ = false;
   std::int64_t dropped_lines_ = 0;
   Timer idle_;

@@ -14,8 +14,6 @@ using namespace std::chrono_literals;
 // After end of file, and then between SIGTERM and SIGKILL.
 constexpr Duration kExitGrace = 5s;
 constexpr const char* kUnknownJob = "an answer for a job that it does not have";
-// A process that does not read gets no more.
-constexpr std::size_t kMaxUnread = std::size_t{1024} * 1024;
 
 ExecutionEnd end_of_kind(ExecutionEnd::Kind kind, std::string error, std::string reason) {
   ExecutionEnd end;
@@ -35,6 +33,7 @@ ProgramProcess::ProgramProcess(ProgramSet& set)
               [this](const ExecutionEnd& end) { take_end(end); },
               [this](std::string_view beginning) { take_long_line(beginning); }}),
       name_(set.command().task),
+      jobs_(set.timers()),
       hello_limit_(set.timers(), [this] { end_because("it has not said hello in time"); }),
       limit_(set.timers(), [this] { cut_off(); }),
       close_(set.timers(), [this] { child_.terminate(kExitGrace); }) {}
@@ -46,7 +45,7 @@ std::optional<ExecutionEnd> ProgramProcess::start(ProcessLimits limits, Duration
 }
 
 std::size_t ProgramProcess::free_places() const {
-  if (state_ != State::serving || child_.backlog() >= kMaxUnread) return 0;
+  if (state_ != State::serving || !child_.is_reading()) return 0;
   return hello_.takes - std::min(hello_.takes, in_flight());
 }
 
@@ -59,23 +58,16 @@ std::size_t ProgramProcess::free_places(const std::string& task) const {
 }
 
 void ProgramProcess::give(ProcessExecution& execution) {
-  if (in_flight_.empty()) {
-    child_.forget_errors();
-    busy_since_ = set_.timers().now();
-  }
+  if (jobs_.in_flight().empty()) child_.forget_errors();
   child_.to_write() += execution.line();
-  in_flight_.emplace(execution.job_id(), &execution);
+  jobs_.add(execution);
   ++per_task_[execution.task()];
   execution.begin(*this);
   if (execution.deadline() < deadline_) ping();
 }
 
 void ProgramProcess::forget(ProcessExecution& execution) {
-  std::erase(answered_, &execution);
-  const auto entry = in_flight_.find(execution.job_id());
-  if (entry == in_flight_.end() || entry->second != &execution) return;
-  in_flight_.erase(entry);
-  --per_task_[execution.task()];
+  if (jobs_.forget(execution)) --per_task_[execution.task()];
 }
 
 void ProgramProcess::tell_to_stop(const ProcessExecution& execution, Duration grace) {
@@ -87,7 +79,7 @@ void ProgramProcess::tell_to_stop(const ProcessExecution& execution, Duration gr
 // But a job after the end of the claim, or a job to be killed, must not go on: then the other jobs
 // are interrupted, which is no crash of theirs.
 void ProgramProcess::lose_patience(ProcessExecution& execution) {
-  if (execution.is_lost() && in_flight_.size() > 1) {
+  if (execution.is_lost() && jobs_.in_flight().size() > 1) {
     return execution.give_more_time(set_.kill_allowance());
   }
   const std::string why = "job " + std::to_string(execution.job_id()) + " did not stop in time";
@@ -143,8 +135,7 @@ void ProgramProcess::end_because(std::string why) {
 }
 
 void ProgramProcess::ping() {
-  TimePoint first = set_.timers().now() + set_.idle_limit();
-  for (const auto& [id, execution] : in_flight_) first = std::min(first, execution->deadline());
+  const TimePoint first = jobs_.first_deadline(set_.timers().now() + set_.idle_limit());
   if (first == deadline_) return;
   deadline_ = first;
   child_.set_deadline(first);
@@ -173,46 +164,48 @@ void ProgramProcess::take_answer(std::string_view line) {
   auto parsed = parse_process_line(line, why);
   if (!parsed) return take_unreadable(line, why);
   if (parsed->takes) return drop("a number of jobs outside of its hello");
-  const auto entry = in_flight_.find(parsed->job_id);
-  if (entry == in_flight_.end()) return drop(kUnknownJob);
-  ProcessExecution& execution = *entry->second;
-  if (parsed->logged) set_.log_text(execution, name_, *parsed->logged);
-  if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
-  if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
+  ProcessExecution* execution = jobs_.find(parsed->job_id);
+  if (execution == nullptr) return drop(kUnknownJob);
+  if (parsed->logged) set_.log_text(*execution, name_, *parsed->logged);
+  if (!parsed->progress.empty()) execution->take_progress(std::move(parsed->progress));
+  if (parsed->payload) execution->take_payload(std::move(*parsed->payload));
   if (parsed->is_done && !parsed->end) {
-    end_job(execution, end_of_kind(ExecutionEnd::Kind::done, "its transaction did not commit", {}));
+    end_job(*execution,
+            end_of_kind(ExecutionEnd::Kind::done, "its transaction did not commit", {}));
   } else if (parsed->end) {
-    end_job(execution, std::move(*parsed->end));
+    end_job(*execution, std::move(*parsed->end));
   }
 }
 
 // Only a line with the name of a job in hand, or of nobody's job, leaves no job without an end.
 void ProgramProcess::take_unreadable(std::string_view line, const std::string& why) {
-  const auto job_id = job_of_line(line);
-  if (job_id && in_flight_.contains(*job_id)) return fail_job(*job_id, "it answered with " + why);
+  ProcessExecution* execution = job_in_line(line);
+  if (execution != nullptr) return fail_job(*execution, "it answered with " + why);
   if (names_text_as_job(line)) return drop(kUnknownJob);
   std::string ignored;
   end_because("it wrote " + (parse_hello(line, ignored) ? "a second hello" : why));
 }
 
 void ProgramProcess::take_long_line(std::string_view beginning) {
-  const auto job_id = state_ == State::starting ? std::nullopt : job_of_line(beginning);
-  if (job_id && in_flight_.contains(*job_id)) {
-    return fail_job(*job_id, "it answered with a line longer than 1 MB");
+  ProcessExecution* execution = job_in_line(beginning);
+  if (execution != nullptr) {
+    return fail_job(*execution, "it answered with a line longer than 1 MB");
   }
   end_because("it wrote a line longer than 1 MB");
 }
 
-void ProgramProcess::fail_job(std::int64_t job_id, const std::string& why) {
-  ExecutionEnd end = end_of_kind(ExecutionEnd::Kind::failed, why, why);
-  end_job(*in_flight_.at(job_id), std::move(end));
+ProcessExecution* ProgramProcess::job_in_line(std::string_view beginning) const {
+  const auto job_id = job_of_line(beginning);
+  return job_id ? jobs_.find(*job_id) : nullptr;
+}
+
+void ProgramProcess::fail_job(ProcessExecution& execution, const std::string& why) {
+  end_job(execution, end_of_kind(ExecutionEnd::Kind::failed, why, why));
 }
 
 void ProgramProcess::end_job(ProcessExecution& execution, ExecutionEnd end) {
-  in_flight_.erase(execution.job_id());
   --per_task_[execution.task()];
-  execution.end_with(std::move(end));
-  answered_.push_back(&execution);
+  jobs_.answer(execution, std::move(end));
   set_.advance_soon();
 }
 
@@ -224,12 +217,7 @@ void ProgramProcess::drop(const std::string& why) {
 }
 
 void ProgramProcess::deliver() {
-  if (!answered_.empty()) {
-    const TimePoint now = set_.timers().now();
-    const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
-    has_answered_ = true;
-    for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
-  }
+  jobs_.deliver();
   leave_if_idle();
 }
 
@@ -244,7 +232,7 @@ ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
     error = "its program: " + end.error;
   if (!why_.empty()) error = "its program was ended: " + why_;
   told.error = child_.with_errors(std::move(error));
-  told.kind = in_flight_.size() == 1 ? Kind::exited : Kind::crashed;
+  told.kind = jobs_.in_flight().size() == 1 ? Kind::exited : Kind::crashed;
   if (is_cut_off_) told.kind = Kind::interrupted;
   told.reason = "program ended";
   return told;
@@ -253,13 +241,8 @@ ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
 void ProgramProcess::take_end(const ExecutionEnd& end) {
   state_ = State::ending;
   deliver();
-  const ExecutionEnd told = end_of_jobs(end);
-  while (!in_flight_.empty()) {
-    ProcessExecution& execution = *in_flight_.begin()->second;
-    forget(execution);
-    execution.end_with(told);
-    execution.deliver(std::nullopt);
-  }
+  jobs_.end_all(end_of_jobs(end));
+  per_task_.clear();
   ExecutionEnd whole = end;
   whole.error = child_.with_errors(
       !why_.empty() ? why_

@@ -2,19 +2,17 @@
 // before the hello the process gets no job.
 //
 // Invariants; only the loop's thread reads and writes:
-// - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
-//   forget() removes a job from both.
 // - `state_` only moves forward: starting, serving, retiring, ending; states may be left out.
-// - `per_task_` counts `in_flight_` by task.
+// - `per_task_` counts the jobs in flight by task.
 // - `deadline_` is the deadline that the minder knows.
 #pragma once
 
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "task/process/child.hpp"
 #include "task/process/execution.hpp"
+#include "task/process/jobs_in_hand.hpp"
 #include "task/program/line.hpp"
 
 namespace pulse {
@@ -31,10 +29,10 @@ class ProgramProcess final : public JobProcess {
   bool has_said_hello() const { return !hello_.tasks.empty(); }
   bool is_serving() const { return state_ == State::serving; }
   bool is_retiring() const { return state_ == State::retiring; }
-  bool has_answered() const { return has_answered_; }
+  bool has_answered() const { return jobs_.has_answered(); }
   const Hello& hello() const { return hello_; }
   const std::string& name() const { return name_; }
-  std::size_t in_flight() const { return in_flight_.size() + answered_.size(); }
+  std::size_t in_flight() const { return jobs_.size(); }
   // How many more jobs the process takes now: of any task, and of this task.
   std::size_t free_places() const;
   std::size_t free_places(const std::string& task) const;
@@ -63,7 +61,9 @@ class ProgramProcess final : public JobProcess {
   void take_answer(std::string_view line);
   void take_unreadable(std::string_view line, const std::string& why);
   void take_long_line(std::string_view beginning);
-  void fail_job(std::int64_t job_id, const std::string& why);
+  // The job in hand that a line, or the beginning of a line, names; or null.
+  ProcessExecution* job_in_line(std::string_view beginning) const;
+  void fail_job(ProcessExecution& execution, const std::string& why);
   void end_job(ProcessExecution& execution, ExecutionEnd end);
   void drop(const std::string& why);
   void leave_if_idle();
@@ -76,15 +76,12 @@ class ProgramProcess final : public JobProcess {
   State state_ = State::starting;
   Hello hello_;
   std::string name_;
-  std::string why_;  // why the process is being ended
-  bool has_answered_ = false;
+  std::string why_;             // why the process is being ended
   bool is_cut_off_ = false;     // by the worker, for no fault of the jobs in hand
   bool has_abandoned_ = false;  // a handler did not stop in time, and may still run
-  std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
+  JobsInHand jobs_;
   std::unordered_map<std::string, std::size_t> per_task_;
-  std::vector<ProcessExecution*> answered_;
-  TimePoint busy_since_{};  // since then no answer was delivered
-  TimePoint deadline_{};    // of the minder
+  TimePoint deadline_{};  // of the minder
   std::int64_t dropped_lines_ = 0;
   Timer hello_limit_;
   Timer limit_;  // of retiring
