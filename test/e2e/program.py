@@ -15,6 +15,7 @@ told = open(settings["told"], "a", buffering=1)
 line_of_worker = socket.socket(fileno=int(os.environ["PULSE_FD"]))
 lock = threading.Lock()
 stops = {}
+reading = {"gate": None}  # a gate to wait for before the next line is read
 
 
 def tell(*words):
@@ -26,8 +27,12 @@ def say(**members):
 
 
 def write(text):
+    write_bytes((text + "\n").encode())
+
+
+def write_bytes(data):
     with lock:
-        line_of_worker.sendall((text + "\n").encode())
+        line_of_worker.sendall(data)
 
 
 def wait_for_gate(name, stop):
@@ -69,6 +74,24 @@ def run(message, stop):
     elif deed == "twice":
         say(id=key, result=1)
         say(id="12345678901234567890", result=1)
+    elif deed == "half":
+        write_bytes(b'{"id":"%s","res' % key.encode())
+        os._exit(7)
+    elif deed == "latin":
+        return write_bytes(b'{"id":"%s","result":"\xff"}\n' % key.encode())
+    elif deed == "number":
+        write('{"id":9007199254740993,"result":1}')
+    elif deed == "late":
+        stop.wait()
+        say(id=key, result="in spite of " + stop.reason)
+    elif deed == "fork":
+        if os.fork():
+            return
+        tell("forked", key, os.getpid())
+        say(id=key, result="of the child")
+        threading.Event().wait()
+    elif deed == "unread":
+        reading["gate"] = payload["gate"]
     elif deed == "hello":
         say(hello={"protocol": 1, "tasks": {"more": {}}})
     say(id=key, result={"task": message["task"], "pid": os.getpid(), "names": sorted(os.environ)})
@@ -91,6 +114,8 @@ def main():
     if "hello" in settings:
         say(hello=settings["hello"])
     for line in line_of_worker.makefile():
+        if reading["gate"]:
+            wait_for_gate(reading["gate"], threading.Event())
         message = json.loads(line)
         if "cancel" in message:
             stop = stops.get(message["cancel"])

@@ -3,63 +3,18 @@
 use strict;
 use warnings FATAL => 'all';
 
-use JSON::PP qw(decode_json);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Process;
 use Pulse::ProgramFile;
+use Pulse::ProgramRun;
 use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { DRAINED => 0, MISCONFIGURED => 78 };
-
 my $node = start_server('main', settings => \%QUICK);
-my $workers = 0;
-
-# All tasks retry at once.
-sub hello {
-    my ($takes, %tasks) = @_;
-    value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for keys %tasks;
-    return { protocol => 1, takes => $takes, tasks => \%tasks, name => 'shop' };
-}
-
-sub start {
-    my ($program, %options) = @_;
-    return Pulse::Worker->start(
-        $node, 'worker-' . ++$workers, concurrency => undef, %options, options => [
-            '--program', $program->command, @{ $options{options} // [] } ]);
-}
-
-sub start_registered {
-    my $worker = start(@_);
-    $worker->wait_for('registered');
-    return $worker;
-}
-
-sub add {
-    my ($task, $payload, @more) = @_;
-    return add_job($node, $task, join ', ', "'$payload'", @more);
-}
-
-sub wait_finished {
-    my ($id) = @_;
-    wait_until($node, "SELECT EXISTS (SELECT FROM pulse.finished_job WHERE id = $id)", "job $id");
-    return finished($node, $id);
-}
-
-sub of_finished {
-    my ($column, $id) = @_;
-    return value($node, "SELECT $column FROM pulse.finished_job WHERE id = $id");
-}
-
-sub drain {
-    my ($worker) = @_;
-    $worker->signal('TERM');
-    is($worker->wait_exit, DRAINED, 'it drains');
-    return;
-}
+run_programs_on($node);
 
 subtest 'many tasks and many jobs at once in one process' => sub {
     local $ENV{PULSE_SECRET} = 'hidden';
@@ -289,43 +244,13 @@ subtest 'the limit of a replacement' => sub {
     drain($worker);
 };
 
-my %bad = (
-    'an exit before the hello' => [ { exit => 3 }, qr/exit code 3: broken$/ ],
-    'a line before the hello' =>
-      [ { before => ['{"id":"1","result":1}'] }, qr/a line before its hello/ ],
-    'another protocol' => [ { hello => { protocol => 2, tasks => { mail => {} } } },
-        qr/a hello of protocol 2, and this worker speaks protocol 1/ ],
-    'no task' => [ { hello => { protocol => 1, tasks => {} } }, qr/a hello without tasks/ ],
-    'no place' => [ { hello => { protocol => 1, takes => 0, tasks => { mail => {} } } },
-        qr/not from 1 to 10000/ ],
-    'too many places' =>
-      [ { hello => { protocol => 1, takes => 1e9, tasks => { mail => {} } } },
-        qr/not from 1 to 10000/ ],
-    'a task of the folder' => [ { hello => { protocol => 1, tasks => { paper => {} } } },
-        qr/task 'paper' of its hello is served by an executable or --process/ ],
-    'no hello' => [ {}, qr/it has not said hello in time/ ],
-);
-for my $name (sort keys %bad) {
-    subtest "a program with $name" => sub {
-        my ($settings, $reason) = @{ $bad{$name} };
-        my $tasks = Pulse::Tasks->new(paper => 'tell ran');
-        my $program = Pulse::ProgramFile->new('bad', %$settings);
-        my $worker = start($program, tasks => $tasks,
-            options => [ '--start-limit', $name eq 'no hello' ? '300ms' : '1min' ]);
-        is($worker->wait_exit, MISCONFIGURED, 'ends the worker');
-        like(($worker->events('refused'))[0]{reason}, $reason, 'which says why');
-        is(scalar($worker->events('registered')), 0, 'and has not registered');
-    };
-}
-
 for my $file (qw(program.py program.mjs program.rb program.sh)) {
     my ($name) = slurp_file("worker/examples/$file") =~ m{^#!/usr/bin/env (\w+)};
     subtest "the example $file" => sub {
         plan skip_all => "no $name here" if $name && system("command -v $name >/dev/null") != 0;
         my @jobs = map { add('greet', '{"name": "Ada"}') } 1 .. 20;
         my $bad = add('greet', '{}', 'max_attempts => 1');
-        my $worker = Pulse::Worker->start_registered($node, 'worker-' . ++$workers,
-            concurrency => undef, options => [ '--program', "worker/examples/$file" ]);
+        my $worker = start_registered_command("worker/examples/$file");
         is(wait_finished($bad), 'failed|1|0', 'a job without a name fails');
         is(wait_finished($_), 'completed|1|0', "job $_") for @jobs;
         is(of_finished(q{result ->> 'greeted'}, $jobs[0]), 'Ada', 'with its result');

@@ -219,7 +219,9 @@ void ProcessChild::fail(std::string why) {
 void ProcessChild::finish(ExecutionEnd end) {
   faulty_.stop();
   if (lines_) lines_->finish();
-  if (!partial_.empty() && !is_deaf_) listener_.on_line(std::exchange(partial_, {}));
+  // A process on stdout may print a last line without its end. A program has died within a line.
+  const bool may_be_line = channel_ == LineChannel::stdio && !is_deaf_;
+  if (!partial_.empty() && may_be_line) listener_.on_line(std::exchange(partial_, {}));
   const auto on_end = listener_.on_end;  // which may destroy this object
   on_end(std::move(end));
 }
