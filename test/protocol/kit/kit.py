@@ -96,13 +96,14 @@ class Kit:
         return int(self.psql.value(f"SELECT id FROM pulse.add_job({', '.join(arguments)})"))
 
     def job(self, job):
-        """The row of a job, live or ended, with the outcomes of its attempts in order."""
+        """The row of a job, live or ended, with the outcomes of its attempts in order. A claim that
+        a worker gave back is no attempt: a worker may, where it can not run the job soon."""
         row = self.psql.row(f"""SELECT id, state::text, attempts, crashes, last_error, worker_id,
               progress, payload::text, NULL AS result FROM pulse.job WHERE id = {job}
             UNION ALL SELECT id, state::text, attempts, crashes, last_error, worker_id,
               NULL, payload::text, result::text FROM pulse.finished_job WHERE id = {job}""") or {}
         row["outcomes"] = (self.psql.value(f"""SELECT string_agg(outcome, ' ' ORDER BY token)
-            FROM pulse.attempt WHERE job_id = {job}""") or "").split()
+            FROM pulse.attempt WHERE job_id = {job} AND outcome <> 'released'""") or "").split()
         return row
 
     def consumed(self, job):
