@@ -50,56 +50,59 @@ value($node, q{DO $$
 value($node, 'VACUUM (ANALYZE) pulse.job');
 $depths->become_exact;
 
-# In one snapshot: the figures of the views, and of count(*). A row is a name with both.
+# In one snapshot: the figures of the views, and of count(*). A row is a name with both. The jobs are
+# counted by task and by queue once.
 my $figures = q{
     WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
     s AS MATERIALIZED (SELECT * FROM pulse.stats(10000)),
     q AS MATERIALIZED (SELECT * FROM pulse.queue_status),
-    j AS MATERIALIZED (SELECT identifier, queue_name, state::text AS state, index_lane
-                         FROM pulse.job),
+    truth AS MATERIALIZED (
+      SELECT CASE WHEN grouping(identifier) = 0 THEN 'task' ELSE 'queue' END AS kind,
+             coalesce(identifier, queue_name) AS name,
+             count(*) FILTER (WHERE state <> 'running') AS waiting,
+             count(*) FILTER (WHERE state = 'parked') AS parked,
+             count(*) FILTER (WHERE state = 'running') AS running,
+             count(*) FILTER (WHERE index_lane = 'w') AS after_others
+        FROM pulse.job GROUP BY GROUPING SETS ((identifier), (queue_name))),
+    t AS (SELECT * FROM truth WHERE kind = 'task'),
+    u AS (SELECT * FROM truth WHERE kind = 'queue' AND name IS NOT NULL),
     sums AS (SELECT kind, sum(waiting) AS waiting, sum(running) AS running, sum(parked) AS parked,
                     count(*) FILTER (WHERE name IS NOT NULL) AS listed,
                     coalesce(sum(names) FILTER (WHERE name IS NULL), 0) AS further
                FROM s GROUP BY kind)
     SELECT 'live jobs', (SELECT sum(ready + parked + running) FROM pulse_internal.depths()
-                          WHERE kind = 'all'), (SELECT count(*) FROM j)
-    UNION ALL SELECT 'running', (SELECT running FROM o),
-                     (SELECT count(*) FROM j WHERE state = 'running')
+                          WHERE kind = 'all'), (SELECT sum(waiting + running) FROM t)
+    UNION ALL SELECT 'running', (SELECT running FROM o), (SELECT sum(running) FROM t)
     UNION ALL SELECT 'waiting of tasks', (SELECT waiting FROM sums WHERE kind = 'task'),
-                     (SELECT count(*) FROM j WHERE state <> 'running')
+                     (SELECT sum(waiting) FROM t)
     UNION ALL SELECT 'parked of tasks', (SELECT parked FROM sums WHERE kind = 'task'),
-                     (SELECT count(*) FROM j WHERE state = 'parked')
+                     (SELECT sum(parked) FROM t)
+    UNION ALL SELECT 'parked of the overview',
+                     (SELECT parked_future + parked_paused + parked_full + parked_waiting FROM o
+                       WHERE NOT estimated && '{parked_future,parked_full}'),
+                     (SELECT sum(parked) FROM t CROSS JOIN o
+                       WHERE NOT estimated && '{parked_future,parked_full}')
+    UNION ALL SELECT 'after others of the overview', (SELECT parked_waiting FROM o),
+                     (SELECT sum(after_others) FROM t)
     UNION ALL SELECT 'waiting of queues', (SELECT waiting FROM sums WHERE kind = 'queue'),
-                     (SELECT count(*) FROM j WHERE queue_name IS NOT NULL AND state <> 'running')
+                     (SELECT sum(waiting) FROM u)
     UNION ALL SELECT 'tasks', (SELECT listed + further FROM sums WHERE kind = 'task'),
-                     (SELECT count(DISTINCT identifier) FROM j)
+                     (SELECT count(*) FROM t)
     UNION ALL SELECT 'queues', (SELECT listed + further FROM sums WHERE kind = 'queue'),
-                     (SELECT count(DISTINCT queue_name) FROM j)
+                     (SELECT count(*) FROM u)
     UNION ALL SELECT 'waiting of the status',
                      (SELECT sum(waiting) FROM q WHERE queue_name IS NOT NULL),
-                     (SELECT count(*) FROM j WHERE state = 'parked'
-                         AND queue_name IN (SELECT queue_name FROM q))
+                     (SELECT sum(parked) FROM u JOIN q ON q.queue_name = u.name)
     UNION ALL SELECT 'parents of the status',
                      (SELECT sum((reasons ->> 'parents')::int) FROM q),
-                     (SELECT count(*) FROM j WHERE index_lane = 'w'
-                         AND queue_name IN (SELECT queue_name FROM q))
-    UNION ALL SELECT 'after others of the overview', (SELECT parked_waiting FROM o),
-                     (SELECT count(*) FROM j WHERE index_lane = 'w')
+                     (SELECT sum(after_others) FROM u JOIN q ON q.queue_name = u.name)
     UNION ALL SELECT 'running of the status',
                      (SELECT sum(running) FROM q WHERE queue_name IS NOT NULL),
-                     (SELECT count(*) FROM j WHERE state = 'running'
-                         AND queue_name IN (SELECT queue_name FROM q))
-    UNION ALL SELECT 'queues of the status', (SELECT sum(names) FROM q),
-                     (SELECT count(DISTINCT queue_name) FROM j)
+                     (SELECT sum(u.running) FROM u JOIN q ON q.queue_name = u.name)
+    UNION ALL SELECT 'queues of the status', (SELECT sum(names) FROM q), (SELECT count(*) FROM u)
     UNION ALL SELECT 'wrong names', (
-      SELECT count(*) FROM s JOIN (
-        SELECT 'task' AS kind, identifier AS name,
-               count(*) FILTER (WHERE state <> 'running') AS waiting,
-               count(*) FILTER (WHERE state = 'running') AS running FROM j GROUP BY 2
-        UNION ALL
-        SELECT 'queue', queue_name, count(*) FILTER (WHERE state <> 'running'),
-               count(*) FILTER (WHERE state = 'running') FROM j GROUP BY 2) AS t USING (kind, name)
-       WHERE (s.waiting, s.running) IS DISTINCT FROM (t.waiting, t.running)), 0
+      SELECT count(*) FROM s JOIN truth USING (kind, name)
+       WHERE (s.waiting, s.running) IS DISTINCT FROM (truth.waiting, truth.running)), 0
     UNION ALL SELECT 'due that were seen beyond all', (
       SELECT greatest(sum(s.ready) - (SELECT count(*) FROM pulse.job
                                        WHERE state = 'ready' AND run_at <= pulse.now()), 0)
@@ -122,6 +125,8 @@ my $contradictions = q{
 sub poll {
     my ($session) = @_;
     $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    # The first statement takes the snapshot and the count, as each screen of a program does.
+    $session->query('SELECT counted_at FROM pulse.overview');
     my $began = time;
     my @rows = map { [ split /[|]/ ] } split /\n/, $session->query($figures);
     my $contradicted = $session->query($contradictions);
@@ -129,7 +134,7 @@ sub poll {
     my ($largest, $what) = (0, 'nothing');
     for (@rows) {
         next if $_->[0] eq 'wrong names';
-        my $error = abs $_->[1] - $_->[2];
+        my $error = abs(($_->[1] || 0) - ($_->[2] || 0));
         ($largest, $what) = ($error, $_->[0]) if $error > $largest;
     }
     my ($wrong) = map { $_->[1] } grep { $_->[0] eq 'wrong names' } @rows;
