@@ -196,7 +196,7 @@ BEGIN
     RETURN NEXT pulse_internal.explained('queue', 'strict', format(
       'Strict queue %L keeps its place for job %s, which is due at %s, until that one has ended.',
       job.queue_name, successor.id, successor.run_at), NULL, ARRAY[successor.id]);
-  ELSIF job.run_at <= pulse.now() THEN
+  ELSIF job.run_at <= pulse.now() AND opened <> '{}' THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
       'Jobs of queue %L come first: %s.', job.queue_name, pulse_internal.names_of(opened)),
       NULL, opened[1 : 100]);

@@ -297,7 +297,7 @@ DECLARE
   -- The tables that the views read: even the planner would wait for a locked table.
   locked text := pulse_internal.try_lock_tables('{}',
     '{job,heartbeat,worker,clock,schedule,finished_job,task,installation,installation_witness,'
-    'queue,queue_pause,queue_rate,operation}');
+    'queue,queue_pause,queue_rate,operation,attempt}');
 BEGIN
   IF locked IS NOT NULL THEN
     RETURN QUERY
@@ -322,6 +322,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.pause_findings
           UNION ALL SELECT * FROM pulse_internal.skip_findings
           UNION ALL SELECT * FROM pulse_internal.backlog_findings
+          UNION ALL SELECT * FROM pulse_internal.failing_findings
           UNION ALL SELECT * FROM pulse_internal.producer_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings
           UNION ALL SELECT * FROM pulse_internal.handler_findings) AS f

@@ -1,5 +1,5 @@
--- Findings of doctor() about work that stands still: pauses, schedules that add no job, and a
--- backlog that grows.
+-- Findings of doctor() about work that stands still: pauses, schedules that add no job, a backlog
+-- that grows, and attempts that fail.
 
 CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
   WITH pause AS MATERIALIZED (
@@ -84,3 +84,36 @@ CREATE OR REPLACE VIEW pulse_internal.backlog_findings AS
    WHERE g.since IS NOT NULL;
 COMMENT ON VIEW pulse_internal.backlog_findings IS
   'Findings about due jobs that become more: jobs behind a pause are left out.';
+
+-- Jobs that fail and run again end nowhere for a day: their attempts look like work. Where no
+-- server counts, the view has no row.
+CREATE OR REPLACE VIEW pulse_internal.failing_findings AS
+  WITH task AS (
+    SELECT c.name, pg_catalog.sum(c.failed + c.retried + c.quarantined) AS failed,
+           pg_catalog.sum(c.completed + c.failed + c.retried + c.quarantined) AS ended
+      FROM pulse_internal.counted() AS c
+     WHERE c.kind = 'task' AND c.name <> ''
+       AND c.began >= pg_catalog.date_bin('10 s', pulse.now() - interval '1 minute',
+                                          '2000-01-01 00:00Z')
+     GROUP BY c.name
+  ), worst AS (
+    SELECT t.* FROM task AS t WHERE t.failed >= 20 AND t.failed * 2 >= t.ended
+     ORDER BY t.failed DESC, t.name LIMIT 10
+  )
+  SELECT 'attempts fail'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('Of %s attempts of task %L within a minute %s failed%s.', w.ended, w.name,
+                           w.failed, ', such as one of job ' || e.job_id || ' with: ' || e.error)
+           AS detail,
+         'Mend the task or the service behind it. Jobs with attempts left run again by themselves; '
+         'failed ones after retry_job().'::text AS what_to_do
+    FROM worst AS w LEFT JOIN LATERAL (
+      SELECT a.job_id, coalesce(pulse_internal.error_line(a.error), a.outcome) AS error
+        FROM (SELECT l.job_id, l.error, l.outcome FROM pulse.attempt AS l
+               WHERE l.ended_at > pulse.now() - interval '2 minutes'
+               ORDER BY l.ended_at DESC LIMIT 300) AS a
+        LEFT JOIN pulse.job AS j ON j.id = a.job_id
+        LEFT JOIN pulse.finished_job AS f ON f.id = a.job_id
+       WHERE coalesce(j.identifier, f.identifier) = w.name LIMIT 1) AS e ON true;
+COMMENT ON VIEW pulse_internal.failing_findings IS
+  'Findings about tasks of which at least 20 attempts, and half of all, failed within a minute, '
+  'with the error of an attempt among the last 300.';

@@ -169,7 +169,7 @@ BEGIN
     SELECT array_agg(d.name) AS names FROM d
      WHERE counts_pauses AND d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL
   ), pause AS (
-    SELECT sum(d.parked - d.after_others)::bigint AS jobs
+    SELECT coalesce(sum(d.parked - d.after_others), 0)::bigint AS jobs
       FROM parked AS p CROSS JOIN LATERAL unnest(pulse_internal.paused_queues(p.names)) AS q (name)
       JOIN d ON d.kind = 'queue' AND d.name = q.name
   )
@@ -206,8 +206,8 @@ BEGIN
   f.due_next_minute := seen.soon + parked.next_minute;
   f.parked_future := split.future;
   f.parked_waiting := seen.after_others;
-  f.parked_paused := coalesce(least(CASE WHEN parked.due < bound THEN parked.paused
-                                      ELSE seen.behind_pause END, split.due), 0);
+  f.parked_paused := least(CASE WHEN parked.due < bound THEN parked.paused
+                             ELSE seen.behind_pause END, split.due);
   f.parked_full := split.due - f.parked_paused;
   f.running := seen.running;
   f.oldest_due_at := least(seen.oldest, parked.oldest);

@@ -128,6 +128,16 @@ my $status = q{SELECT waiting BETWEEN 900 AND j.parked, waiting = j.parked, esti
 is(value($primary, $status), 't|t|f|t', 'beyond the bound the counts of commits stay exact');
 is(value($standby, $status), 't|f|t|t', 'elsewhere the row says that there are more');
 
+subtest 'without a pause' => sub {
+    value($primary, q{SELECT pulse.resume_queue('stopped'), pulse.resume_queue('closed'),
+        pulse.resume_queue('strict')});
+    $primary->wait_for_catchup($standby);
+    for my $road (sort keys %road) {
+        is(value($road{$road}, 'SELECT parked_paused, parked_full > 200 FROM pulse.overview'),
+            '0|t', "no job is behind a pause $road");
+    }
+};
+
 subtest 'jobs that their parents let go' => sub {
     value($primary, q{UPDATE pulse.job SET waits_on = NULL WHERE queue_name = 'only'});
     is(value($primary, q{SELECT waiting, reasons::text FROM pulse.queue_status('only')}),

@@ -192,6 +192,21 @@ subtest 'settings of the server' => sub {
     pass('all is well again');
 };
 
+subtest 'a task of which most attempts fail' => sub {
+    my $fail = 'SELECT count(pulse.fail(c.id, c.token, $$cannot reach the bank$$))'
+      . " FROM pulse.claim($worker, %d, '{broken}') AS c";
+    my $detail = q{SELECT detail FROM pulse.doctor() WHERE finding = 'attempts fail'};
+    add_jobs($node, 'broken', 50);
+    $session->query(sprintf $fail, 19);
+    is($session->query($detail), '', 'is no finding while few fail');
+    $session->query(sprintf $fail, 1);
+    like($session->query($detail), qr/^Of\ 20\ attempts\ of\ task\ 'broken'\ within\ a\ minute\ 20\ failed,
+        \ such\ as\ one\ of\ job\ \d+\ with:\ cannot\ reach\ the\ bank[.]$/x, 'then is, with an error');
+    $session->query('SELECT count(pulse.complete(c.id, c.token))'
+          . " FROM pulse.claim($worker, 21, '{broken}') AS c");
+    is($session->query($detail), '', 'nor while more complete than fail');
+};
+
 $session->query("SELECT pulse.deregister_worker($worker)");
 expect_healthy($node);
 done_testing();
