@@ -85,8 +85,8 @@ CREATE OR REPLACE VIEW pulse_internal.backlog_findings AS
 COMMENT ON VIEW pulse_internal.backlog_findings IS
   'Findings about due jobs that become more: jobs behind a pause are left out.';
 
--- Jobs that fail and run again end nowhere for a day: their attempts look like work. Where no
--- server counts, the view has no row.
+-- Jobs that fail and run again fill no list of failures for a day. Where no server counts, the view
+-- has no row.
 CREATE OR REPLACE VIEW pulse_internal.failing_findings AS
   WITH task AS (
     SELECT c.name, pg_catalog.sum(c.failed + c.retried + c.quarantined) AS failed,
@@ -97,12 +97,14 @@ CREATE OR REPLACE VIEW pulse_internal.failing_findings AS
                                           '2000-01-01 00:00Z')
      GROUP BY c.name
   ), worst AS (
-    SELECT t.* FROM task AS t WHERE t.failed >= 20 AND t.failed * 2 >= t.ended
+    SELECT t.* FROM task AS t
+     WHERE t.failed >= 20 AND t.failed * 2 >= t.ended
      ORDER BY t.failed DESC, t.name LIMIT 10
   )
   SELECT 'attempts fail'::text AS finding, 'warning'::text AS severity,
-         pg_catalog.format('Of %s attempts of task %L within a minute %s failed%s.', w.ended, w.name,
-                           w.failed, ', such as one of job ' || e.job_id || ' with: ' || e.error)
+         pg_catalog.format('Of %s attempts of task %L within a minute %s failed%s.', w.ended,
+                           w.name, w.failed,
+                           ', such as one of job ' || e.job_id || ' with: ' || e.error)
            AS detail,
          'Mend the task or the service behind it. Jobs with attempts left run again by themselves; '
          'failed ones after retry_job().'::text AS what_to_do

@@ -290,8 +290,22 @@ subtest 'names without end are counted together' => sub {
     is(value($node, q{SELECT waiting, reasons::text, estimated, names
         FROM pulse.queue_status('some')}), '5|{ "next" : 5 }|f|1',
         'as that of a level with a few of them');
+    is(value($node, q{SELECT sum(waiting), count(*) FILTER (WHERE name IS NULL AND names IS NULL)
+        FROM pulse.stats(10000, 'task')}), '70002|1', 'stats says that tasks share a row');
     value($node, q{DELETE FROM pulse.job WHERE identifier <> 'known'});
     is($depths->total, '2|0|0', 'and end there');
+    # One recount finds the names without jobs, the next recount frees the names unused since.
+    for (1, 2) {
+        value($node, q{BEGIN; SELECT pulse.add_job('two'); PREPARE TRANSACTION 'p'});
+        value($node, q{COMMIT PREPARED 'p'});
+        $depths->become_exact;
+    }
+    value($node, q{INSERT INTO pulse.job (identifier)
+        SELECT 'fresh ' || n FROM generate_series(1, 2000) AS n});
+    is(value($node, q{SELECT count(*), sum(ready) FROM pulse_internal.depths()
+        WHERE kind = 'task' AND name LIKE 'fresh %'}), '2000|2000',
+        'new names then have their own');
+    value($node, q{DELETE FROM pulse.job WHERE identifier <> 'known'});
     add_job($node, 'long', q{queue_name => repeat('ü', 128)});
     is($depths->total, '2|1|0', 'a queue name of many bytes is counted with them');
 };

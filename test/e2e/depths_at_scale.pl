@@ -50,8 +50,8 @@ value($node, q{DO $$
 value($node, 'VACUUM (ANALYZE) pulse.job');
 $depths->become_exact;
 
-# In one snapshot: the figures of the views, and of count(*). A row is a name with both. The jobs are
-# counted by task and by queue once.
+# In one snapshot: the figures of the views, and of count(*). A row is a name with both. The test
+# counts the jobs by task and by queue once.
 my $figures = q{
     WITH o AS MATERIALIZED (SELECT * FROM pulse.overview),
     s AS MATERIALIZED (SELECT * FROM pulse.stats(10000)),
