@@ -40,6 +40,8 @@ my @requests = (
           map { [ 200, $_, 'GET', "/v1/jobs/{$job}" ] } qw(operator observer worker) }
           qw(waiting parked running silent failed completed undecided)),
     [ 201, 'producer', 'POST', '/v1/jobs', body => { identifier => 'mail', payload => [1] } ],
+    (map { [ 200, $_, 'DELETE', '/v1/unique-keys',
+            body => { identifier => 'mail', unique_key => 'none' } ] } qw(producer operator)),
     [ 200, 'operator', 'DELETE', '/v1/jobs/{parked}', body => { reason => 'reason' } ],
     [ 201, 'worker', 'POST', '/v1/workers', body => { name => 'new', tasks => ['mail'] } ],
     [ 200, 'worker', 'POST', '/v1/heartbeats', body => { worker_id => $made{ann} } ],
