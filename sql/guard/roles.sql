@@ -30,11 +30,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts',
       'list_ended_jobs', 'list_failures', 'list_flows', 'list_jobs', 'next_runs',
       'pulse_internal.attachment_state',
-      'pulse_internal.ended_live_us', 'pulse_internal.interval',
+      'pulse_internal.ended_live_us', 'pulse_internal.first_id', 'pulse_internal.interval',
       'pulse_internal.is_attached', 'pulse_internal.is_silent',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.loss_cause', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status',
+      'pulse_internal.shard_of', 'pulse_internal.slots_of', 'pulse_internal.us', 'overview',
+      'queue_status',
       'rate_histogram', 'rate_history', 'rates', 'read_job', 'recoveries', 'stats', 'unserved']
     END
   || CASE WHEN kind IN ('producer', 'operator', 'observer')

@@ -334,9 +334,9 @@ SELECT is_empty(
   $$SELECT r.name, l.letter FROM routine AS r, unnest('{p,w,o,b,s,c,n}'::text[]) AS l (letter)
      WHERE r.is_internal AND has_function_privilege('pulse_' || l.letter, r.oid, 'EXECUTE')
            <> (l.letter IN ('o', 'b') AND ltrim(r.name, '_') IN (
-                 'attachment_state', 'ended_live_us', 'interval', 'is_attached', 'is_silent',
-                 'least_threshold_us', 'live_now_us', 'loss_cause', 'running_ids', 'setting_us',
-                 'slots_of', 'us'))$$,
+                 'attachment_state', 'ended_live_us', 'first_id', 'interval', 'is_attached',
+                 'is_silent', 'least_threshold_us', 'live_now_us', 'loss_cause', 'running_ids',
+                 'setting_us', 'shard_of', 'slots_of', 'us'))$$,
   'no role but the owner calls an internal function, except those that views call');
 
 SELECT is_empty(

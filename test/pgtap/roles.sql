@@ -53,7 +53,8 @@ INSERT INTO grid
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
      'revoke_worker', ''),
     -- What the views call.
-    ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
+    ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.first_id '
+     'pulse_internal.interval pulse_internal.shard_of '
      'pulse_internal.is_attached pulse_internal.is_silent '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us '
      'pulse_internal.loss_cause '

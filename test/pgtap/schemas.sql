@@ -31,9 +31,9 @@ SELECT is_empty(
   $$SELECT p.oid::regprocedure FROM pg_proc AS p
      WHERE p.pronamespace = 'pulse_internal'::regnamespace
        AND has_function_privilege('reference_all', p.oid, 'EXECUTE')
-       AND p.proname <> ALL ('{attachment_state,ended_live_us,interval,is_attached,is_silent,
-                               least_threshold_us,live_now_us,loss_cause,running_ids,setting_us,
-                               slots_of,us}')$$,
+       AND p.proname <> ALL ('{attachment_state,ended_live_us,first_id,interval,is_attached,
+                               is_silent,least_threshold_us,live_now_us,loss_cause,running_ids,
+                               setting_us,shard_of,slots_of,us}')$$,
   'and none calls an internal one, except those below the views');
 
 SELECT * FROM finish();
