@@ -81,8 +81,9 @@ sub _start {
     return $program;
 }
 
-# Servers of nginx. Each is a text of a recipe, with the port where `pulse serve` listens; returns
-# the port of each.
+# Servers of nginx, in one process: the end of a test kills what the test has started, and a worker
+# would outlive its master. Each is a text of a recipe, with the port where `pulse serve` listens;
+# returns the port of each.
 sub start_nginx {
     my (@servers) = @_;
     my ($certificate, $key) = _certificate();
@@ -101,6 +102,7 @@ sub start_nginx {
     my $file = _write("nginx_$ports[-1].conf", <<"CONF");
 daemon off;
 pid $folder/nginx_$ports[-1].pid;
+master_process off;
 worker_processes 1;
 error_log stderr;
 events { worker_connections 256; }
