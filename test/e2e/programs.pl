@@ -20,15 +20,17 @@ subtest 'many tasks and many jobs at once in one process' => sub {
     local $ENV{PULSE_SECRET} = 'hidden';
     local $ENV{APPLICATION} = 'shop';
     my $program = Pulse::ProgramFile->new('many',
-        hello => hello(5, mail => {}, report => { takes => 1 }));
+        hello => hello(6, mail => {}, report => { takes => 1 }));
     my $gate = $program->gate('all');
     my @mails = map { add('mail', qq({"do": "wait", "gate": "$gate"})) } 1 .. 4;
     my @reports = map { add('report', qq({"do": "wait", "gate": "$gate"})) } 1 .. 3;
     my $worker = start_registered($program);
     $program->wait_for('began', $_, 'mail') for @mails;
-    my (undef, undef, $attempt, $pid) = $program->wait_for('began');
+    $program->wait_for('began', $reports[0], 'report');
+    push @mails, add('mail', qq({"do": "wait", "gate": "$gate"}));
+    $program->wait_for('began', $mails[-1], 'mail');
     is(scalar(grep { / report / } $program->told('began')), 1, 'of one task only so many');
-    is(value($node, q{SELECT count(*) FROM pulse.job WHERE state = 'running'}), 5,
+    is(value($node, q{SELECT count(*) FROM pulse.job WHERE state = 'running'}), 6,
         'and no more are claimed');
     $program->open_gate('all');
     is(wait_finished($_), 'completed|1|0', "job $_") for @mails, @reports;
