@@ -24,12 +24,20 @@ constexpr const char* kCountEnded =
     " UNION ALL SELECT state, count(*), bool_or(is_cut) FROM e GROUP BY state"
     " UNION ALL SELECT 'cut', 0, true FROM e GROUP BY is_cut HAVING is_cut";
 
+// A tab counts the jobs that its list has: parked jobs that are due later stand in two lists.
 constexpr const char* kCountFiltered =
-    "SELECT CASE WHEN s.state <> 'ready' THEN s.state WHEN l.run_at > pulse.now() THEN 'scheduled'"
-    " ELSE 'due' END AS name, count(l.state) AS jobs,"
-    " bool_or(l.state IS NULL) OR count(*) >= 1000 AS is_cut"
+    "WITH l AS MATERIALIZED (SELECT s.state AS listed, l.state, l.run_at > pulse.now() AS is_later"
     " FROM unnest($1::text[]) AS s (state), LATERAL pulse.list_jobs(ARRAY[s.state], $2, $3, $4, $5,"
-    " $6, $7::interval, $8::interval, NULL, 1000) AS l GROUP BY 1";
+    " $6, $7::interval, $8::interval, NULL, 1000) AS l),"
+    " cut AS (SELECT listed, bool_or(state IS NULL) OR count(*) >= 1000 AS is_cut FROM l"
+    " GROUP BY listed),"
+    " tab AS (SELECT s.state AS listed, CASE WHEN s.state = 'ready' THEN 'due' ELSE s.state END AS"
+    " name, CASE WHEN s.state = 'ready' THEN false END AS is_later FROM unnest($1::text[]) AS s"
+    " (state) UNION ALL SELECT s.state, 'scheduled', true FROM unnest('{ready,parked}'::text[]) AS"
+    " s (state))"
+    " SELECT t.name, count(l.state) AS jobs, bool_or(c.is_cut) AS is_cut"
+    " FROM tab AS t JOIN cut AS c USING (listed) LEFT JOIN l ON l.listed = t.listed"
+    " AND (t.is_later IS NULL OR l.is_later = t.is_later) GROUP BY t.name";
 
 constexpr std::array<const char*, 9> kStateNames{"due",         "scheduled", "parked",
                                                  "running",     "completed", "failed",
@@ -61,7 +69,7 @@ void note_live(std::vector<StateCount>& counts, const QueryResult::Row& overview
   };
   note("due", {"ready"});
   note("scheduled", {"future", "parked_future"});
-  note("parked", {"parked_full", "parked_paused", "parked_waiting"});
+  note("parked", {"parked_full", "parked_paused", "parked_future", "parked_waiting"});
   note("running", {"running"});
 }
 
