@@ -169,8 +169,13 @@ subtest 'an interrupt of a pager' => sub {
     start_beneath_shell('PAGER=less pulse jobs');
     wait_for_screen(qr/^ *\d+ +paged .*\n:/m, 'it is drawn');
     keys_are('C-c');
-    keys_are('/', 'lapis', 'Enter');
-    my $screen = wait_for_screen(qr/Pattern not found|^ended/m, 'is its own affair');
+    # The pager may drop keys that come with the interrupt.
+    my $is_at = qr/lines \d+-\d+|^ended/m;
+    for (my $tries = 0; screen() !~ $is_at && $tries < 1000; $tries++) {
+        keys_are('=');
+        Pulse::Lines::pause();
+    }
+    my $screen = wait_for_screen($is_at, 'is its own affair');
     unlike($screen, qr/^ended/m, 'and ends nothing');
     keys_are('Enter', 'q');
     wait_for_screen(qr/^ended echo/m, 'as q does');

@@ -109,13 +109,14 @@ for my $setting ([ 'nothing', '' ], @settings) {
 }
 
 # What became of the jobs of a database. What is held ahead goes back at times, which is no attempt.
+# Each database has ids of workers of its own.
 my $tables = <<'SQL';
-SELECT 'live', identifier, state, attempts, crashes, recovered, last_error FROM pulse.job
- ORDER BY id;
-SELECT 'ended', identifier, state, attempts, crashes, last_error, result FROM pulse.finished_job
- ORDER BY id;
-SELECT 'attempt', job_id, outcome, error FROM pulse.attempt WHERE outcome <> 'released'
- ORDER BY job_id, token;
+SELECT 'live', identifier, state, attempts, crashes, recovered,
+  regexp_replace(last_error, 'worker \d+', 'worker') FROM pulse.job ORDER BY id;
+SELECT 'ended', identifier, state, attempts, crashes,
+  regexp_replace(last_error, 'worker \d+', 'worker'), result FROM pulse.finished_job ORDER BY id;
+SELECT 'attempt', job_id, outcome, regexp_replace(error, 'worker \d+', 'worker')
+  FROM pulse.attempt WHERE outcome <> 'released' ORDER BY job_id, token;
 SQL
 
 # Each database against the first, which sets nothing.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <vector>
 
 #include "fake_clock.hpp"
 #include "log_capture.hpp"
@@ -133,13 +134,22 @@ TEST_F(ServiceManagerTest, a_reload_begins_and_ends) {
 
 TEST_F(ServiceManagerTest, a_listener_that_does_not_read_blocks_nobody_and_hears_it_later) {
   given_manager();
-  const UniqueFd flood(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name_.copy(address.sun_path, sizeof address.sun_path - 1);
   address.sun_path[0] = '\0';
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
-  while (sendto(flood.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&address), length) == 1) {
+  const auto send_one = [&](const UniqueFd& sender) {
+    return sendto(sender.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&address), length) == 1;
+  };
+  // One sender may have filled only its own buffer. The listener is full when a new one fails.
+  std::vector<UniqueFd> senders;
+  bool is_full = false;
+  while (!is_full) {
+    senders.emplace_back(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    is_full = !send_one(senders.back());
+    while (send_one(senders.back())) {
+    }
   }
   given_ready();
   told();
