@@ -41,8 +41,9 @@ sub poll_for_claim {
 }
 
 # Whoever can be woken waits as long as asked for, so this one's wait is still on when the other's
-# have ended.
+# have ended. The sweep that a registration asks for has been.
 my $patient = start_worker_in($woken[-1]);
+$patient->query('SELECT pulse.sweep()');
 $patient->start_waiting;
 my $worker = start_worker_in($polling);
 
