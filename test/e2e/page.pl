@@ -136,7 +136,7 @@ subtest 'jobs are changed after a question, on record, and back' => sub {
     $browser->click('Retry 3 jobs', 'form');
     like($browser->wait_for(qr/retry of 3 jobs/), qr/done/, 'it is done');
     is(state_of($inks[0]), 'ready', 'they run again');
-    is(record(), 'retry done 3 keeper', 'it is on record');
+    is(record(), 'retry {"states":"failed,quarantined"} done 3 keeper', 'it is on record');
     $browser->click('Undo …');
     $browser->wait_for(qr/Undo the retry/);
     $browser->click('Undo the retry', 'form');
@@ -158,7 +158,7 @@ subtest 'jobs are changed after a question, on record, and back' => sub {
     $browser->click('Cancel 1 job', '.question');
     $browser->wait_for(qr/cancel of 1 job/);
     is(state_of($inks[2]), 'cancelled', 'one is cancelled');
-    is(record(), 'cancel done 1 keeper', 'which is on record');
+    is(record(), 'cancel {"jobs":"1 chosen"} done 1 keeper', 'which is on record');
     $browser->go('/jobs?task=letter');
     $browser->click('Reschedule all');
     $browser->wait_for(qr/Reschedule all 2 waiting jobs .* whose task is letter\?/);
@@ -223,7 +223,7 @@ subtest 'with the keyboard alone' => sub {
     is($browser->focus, 'Retry 2 jobs', 'the answer has the focus');
     $browser->press('Enter');
     $browser->wait_for_path(qr{^/operations/\d+$});
-    is(record(), 'retry done 2 keeper', 'they are');
+    is(record(), 'retry {"states":"failed,quarantined"} done 2 keeper', 'they are');
     ok($browser->tab_to('Undo …'), 'and back');
     $browser->press('Enter');
     $browser->wait_for(qr/Undo the retry of 2 jobs\?/);
