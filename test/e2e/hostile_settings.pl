@@ -112,10 +112,10 @@ for my $setting ([ 'nothing', '' ], @settings) {
 # Each database has ids of workers of its own.
 my $tables = <<'SQL';
 SELECT 'live', identifier, state, attempts, crashes, recovered,
-  regexp_replace(last_error, 'worker \d+', 'worker') FROM pulse.job ORDER BY id;
+  regexp_replace(last_error, 'worker [0-9]+', 'worker') FROM pulse.job ORDER BY id;
 SELECT 'ended', identifier, state, attempts, crashes,
-  regexp_replace(last_error, 'worker \d+', 'worker'), result FROM pulse.finished_job ORDER BY id;
-SELECT 'attempt', job_id, outcome, regexp_replace(error, 'worker \d+', 'worker')
+  regexp_replace(last_error, 'worker [0-9]+', 'worker'), result FROM pulse.finished_job ORDER BY id;
+SELECT 'attempt', job_id, outcome, regexp_replace(error, 'worker [0-9]+', 'worker')
   FROM pulse.attempt WHERE outcome <> 'released' ORDER BY job_id, token;
 SQL
 
