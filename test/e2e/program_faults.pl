@@ -11,7 +11,7 @@ use Pulse::ProgramRun;
 use Pulse::Server;
 use Pulse::Tasks;
 
-use constant MISCONFIGURED => 78;
+use constant { MISCONFIGURED => 78, BEATS => 15 };    # 3 s: longer than the sweep threshold
 
 my $node = start_server('main', settings => \%QUICK);
 run_programs_on($node);
@@ -51,6 +51,15 @@ subtest 'two programs with one task' => sub {
     is($worker->wait_exit, MISCONFIGURED, 'end the worker');
     like(($worker->events('refused'))[0]{reason},
         qr/task 'mail' of its hello is served by another --program/, 'which says why');
+};
+
+subtest 'a program that has no job for long' => sub {
+    my $program = Pulse::ProgramFile->new('idle', hello => hello(9, mail => {}));
+    my $worker = start_registered($program);
+    is(wait_finished(add('mail', '{}')), 'completed|1|0', 'after a job');
+    $worker->wait_for('heartbeat', from => $worker->lines->position, count => BEATS);
+    is(scalar($program->told('started')), 1, 'lives on');
+    drain($worker);
 };
 
 subtest 'answers that nobody can read' => sub {

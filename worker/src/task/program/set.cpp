@@ -178,6 +178,8 @@ void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
 
 std::unique_ptr<Execution> ProgramSet::add(const HeldJob& job, const Registration& registration,
                                            TimePoint alive_as_of, ExecutionCallbacks callbacks) {
+  // Before the first job the pings had the pace of the first limit.
+  if (idle_limit_ != registration.sweep_threshold) ping_soon();
   idle_limit_ = registration.sweep_threshold;
   kill_allowance_ = registration.kill_allowance();
   auto execution = std::make_unique<ProcessExecution>(*this, job, program_job_line(job.job.input),
