@@ -3,14 +3,14 @@
 use strict;
 use warnings FATAL => 'all';
 
-use JSON::PP ();
 use Test::More;
 
 use PostgreSQL::Test::Utils;
-use Pulse::Lines;
+use Pulse::NodeActs;
 use Pulse::NodeLibrary;
 use Pulse::Pooler;
 use Pulse::Program;
+use Pulse::ProgramRun qw(run_programs_on wait_finished of_finished);
 use Pulse::Server;
 
 use constant { PRINTERS => 20, FORCED => 75 };
@@ -23,47 +23,18 @@ my %connection = (PGHOST => $node->host, PGPORT => $node->port, PGUSER => scalar
     PGDATABASE => 'postgres', DRIVER => $driver);
 value($node, "SELECT pulse.set_task('$_', backoff => 'none', max_attempts => 2)") for qw(act few);
 value($node, 'CREATE TABLE effect (job bigint)');
-my $folder = PostgreSQL::Test::Utils::tempdir;
+act_on($node);
+run_programs_on($node);
 my $programs = 0;
-my $told;
 
 # `under`: gives the command that runs the words of the program.
 sub start {
     my ($under, %more) = @_;
-    my $file = "$folder/told-" . ++$programs;
-    append_to_file($file, '');
-    $told = Pulse::Lines->new($file);
     local %ENV = (%ENV, %connection, GRACE => 1000, %more);
-    my @command = ('node', 'test/e2e/node/program.mjs', $file);
-    return Pulse::Program->start("program-$programs", $under ? $under->(@command) : \@command);
+    my @command = ('node', 'test/e2e/node/program.mjs', told_file());
+    return Pulse::Program->start('program-' . ++$programs, $under ? $under->(@command) : \@command);
 }
 
-sub wait_told {
-    my (@words) = @_;
-    my $wanted = join ' ', @words;
-    return split / /, $told->wait_for($wanted, sub { "$_[0] " =~ /^\Q$wanted\E / });
-}
-
-sub act {
-    my ($do, %more) = @_;
-    my $options = delete $more{options};
-    my $payload = "'" . JSON::PP->new->canonical->encode({ do => $do, %more }) . "'";
-    return add_job($node, 'act', join ', ', $payload, $options // ());
-}
-
-sub wait_finished {
-    my ($id) = @_;
-    wait_until($node, "SELECT EXISTS (SELECT FROM pulse.finished_job WHERE id = $id)", "job $id");
-    return finished($node, $id);
-}
-
-sub error_of {
-    my ($id) = @_;
-    return value($node, "SELECT last_error FROM pulse.finished_job WHERE id = $id");
-}
-
-sub gate { return "$folder/gate-$_[0]" }
-sub open_gate { return append_to_file(gate($_[0]), '') }
 my $once = 'max_attempts => 1';
 
 my $program = start();
@@ -116,7 +87,7 @@ subtest 'ends that the server refuses, and ends by the words of the library' => 
     } sort keys %error;
     for (sort keys %id) {
         is(wait_finished($id{$_}), 'failed|1|0', "$_: the job fails");
-        like(error_of($id{$_}), $error{$_}, "$_: and says why");
+        like(of_finished('last_error', $id{$_}), $error{$_}, "$_: and says why");
     }
     is(wait_finished(act('snooze')), 'completed|1|0', 'a snooze gives the attempt back');
     is(wait_finished(act('rest')), 'completed|2|0', 'the rest of the work is the next attempt');

@@ -7,9 +7,10 @@ use JSON::PP qw(decode_json);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
-use Pulse::Lines;
+use Pulse::NodeActs;
 use Pulse::NodeLibrary;
 use Pulse::Process;
+use Pulse::ProgramRun qw(run_programs_on wait_finished of_finished drain);
 use Pulse::Server;
 use Pulse::Worker;
 
@@ -19,54 +20,18 @@ require_node();
 my $node = start_server('main', settings => \%PATIENT);
 value($node, "SELECT pulse.set_task('$_', backoff => 'none', max_attempts => 2)")
   for qw(act few list checked);
-my $folder = PostgreSQL::Test::Utils::tempdir;
+act_on($node);
+run_programs_on($node);
 my $workers = 0;
-my $told;
 
 sub start {
     my (@options) = @_;
-    my $file = "$folder/told-" . ++$workers;
-    append_to_file($file, '');
-    $told = Pulse::Lines->new($file);
-    my $worker = Pulse::Worker->start($node, "worker-$workers", concurrency => undef,
+    my $file = told_file();
+    my $worker = Pulse::Worker->start($node, 'worker-' . ++$workers, concurrency => undef,
         options => [ '--program', "node test/e2e/node/program.mjs $file",
             '--grace', '500ms', @options ]);
     $worker->wait_for('registered');
     return $worker;
-}
-
-sub wait_told {
-    my (@words) = @_;
-    my $wanted = join ' ', @words;
-    return split / /, $told->wait_for($wanted, sub { "$_[0] " =~ /^\Q$wanted\E / });
-}
-
-sub act {
-    my ($do, %more) = @_;
-    my $options = delete $more{options};
-    my $payload = "'" . JSON::PP->new->canonical->encode({ do => $do, %more }) . "'";
-    return add_job($node, 'act', join ', ', $payload, $options // ());
-}
-
-sub wait_finished {
-    my ($id) = @_;
-    wait_until($node, "SELECT EXISTS (SELECT FROM pulse.finished_job WHERE id = $id)", "job $id");
-    return finished($node, $id);
-}
-
-sub of_finished {
-    my ($column, $id) = @_;
-    return value($node, "SELECT $column FROM pulse.finished_job WHERE id = $id");
-}
-
-sub gate { return "$folder/gate-$_[0]" }
-sub open_gate { return append_to_file(gate($_[0]), '') }
-
-sub drain {
-    my ($worker) = @_;
-    $worker->signal('TERM');
-    is($worker->wait_exit, DRAINED, 'the worker drains');
-    return;
 }
 
 my $worker = start();
@@ -244,7 +209,7 @@ subtest 'a drain' => sub {
     is($worker->wait_exit, DRAINED, 'the worker ends');
     is(wait_finished($running), 'completed|1|0', 'after the job has ended');
     wait_told('ended');
-    is(scalar(grep { /^ended/ } $told->lines), 1, 'and the program ends by itself');
+    is(scalar(grep { /^ended/ } told_lines()), 1, 'and the program ends by itself');
 };
 
 subtest 'an effect in the transaction of the handler happens once' => sub {
@@ -271,7 +236,7 @@ subtest 'an effect in the transaction of the handler happens once' => sub {
 
 subtest 'a program that no worker has started, without the library pg' => sub {
     local $ENV{NODE_PATH} = '';
-    my $output = `node test/e2e/node/program.mjs $folder/none 2>&1`;
+    my $output = `node test/e2e/node/program.mjs ${\ gate('none')} 2>&1`;
     isnt($?, 0, 'ends with an error');
     like($output, qr/a pulse-worker starts this program.*pulse-worker --database NAME --program/s,
         'that says how it is meant to be started');
