@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import Module, { createRequire } from 'node:module'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { steps } from '../act/steps.mjs'
 
 const here = path.dirname(fs.realpathSync(process.argv[1]))
 const file = process.env.PULSE_FILE
@@ -18,32 +19,6 @@ process.env.NODE_PATH = libraries
 Module._initPaths()
 const pg = createRequire(`${project}/`)('pg')
 pg.types.setTypeParser(114, (text) => text) // JSON stays text, so that no digit is lost
-
-// The position behind the value of JSON that begins there.
-function endOfValue(text, at) {
-  const rest = /"(?:[^"\\]|\\.)*"|[[{]|[\]}]|,/gs
-  rest.lastIndex = at
-  for (let depth = 0, match; (match = rest.exec(text));) {
-    if ('[{'.includes(match[0])) depth++
-    else if (depth === 0 && ',]}'.includes(match[0])) return match.index
-    else if (']}'.includes(match[0])) depth--
-  }
-  return text.length
-}
-
-// [{"kind": value}, …], each value as the text that it is.
-function stepsOf(text) {
-  const steps = []
-  for (let at = text.indexOf('{'), match; at >= 0; at = text.indexOf('{', at)) {
-    match = /\{\s*"(\w+)"\s*:\s*/y
-    match.lastIndex = at
-    const [whole, kind] = match.exec(text)
-    const begin = at + whole.length
-    at = endOfValue(text, begin)
-    steps.push([kind, text.slice(begin, at).trim()])
-  }
-  return steps
-}
 
 async function waitUntil(isOver, seconds, signal) {
   const deadline = Date.now() + seconds * 1000
@@ -85,11 +60,11 @@ globalThis.act = async (db, job, { signal }) => {
     signal: (value) => process.kill(process.pid, `SIG${JSON.parse(value)}`),
     once: async (value) => {
       try { fs.closeSync(fs.openSync(`${file}.ran.${job.id}`, 'wx')) } catch { return }
-      await run(stepsOf(value))
+      await run(steps(value))
     },
   }
   async function run(steps) { for (const [kind, value] of steps) await does[kind](value) }
-  await run(stepsOf(job.payload))
+  await run(steps(job.payload))
   return { status: result }
 }
 
