@@ -4,11 +4,12 @@
 EXT        = pg_pulse
 TAP        = pg_pulse_tap
 GRAPHILE   = pg_pulse_graphile
+CITUS_EXT  = pg_pulse_citus
 SRC       := $(or $(VPATH),.)
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extension/$(EXT).control)
 
 # What is built.
-EXTENSION  = extension/$(EXT) extension/$(TAP) extension/$(GRAPHILE)
+EXTENSION  = $(addprefix extension/,$(EXT) $(TAP) $(GRAPHILE) $(CITUS_EXT))
 MODULE_big = $(EXT)
 SOURCES    = $(wildcard $(SRC)/extension/*.cpp $(SRC)/extension/*/*.cpp)
 OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(SOURCES)))
@@ -21,7 +22,8 @@ UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
 GRAPHILE_SQL = build/$(GRAPHILE)--$(EXTVERSION).sql
-DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
+CITUS_SQL  = build/$(CITUS_EXT)--$(EXTVERSION).sql
+DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL) $(CITUS_SQL)
 
 # SQL parts in load order: a part uses only what stands above it when it is created. Structure is
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. Tables with a part of
@@ -56,11 +58,12 @@ SQL_FUNCTIONS += schedule/job schedule/settle schedule/rule schedule/schedule sc
 SQL_FUNCTIONS += operator/retry operator/change_jobs operator/worker_control operator/prune
 SQL_FUNCTIONS += recovery/tick operator/cron operator/graphile
 # Monitoring
-SQL_FUNCTIONS += monitor/depths monitor/stats monitor/fleet monitor/views monitor/ended
+SQL_FUNCTIONS += monitor/depths monitor/due monitor/stats monitor/fleet monitor/views monitor/ended
 SQL_FUNCTIONS += explain/promotion explain/parked monitor/queue_reasons monitor/queue_status
 SQL_FUNCTIONS += explain/explain explain/job explain/task
 SQL_FUNCTIONS += monitor/verify monitor/counters monitor/uncounted monitor/overview monitor/list
-SQL_FUNCTIONS += monitor/list_failures monitor/list_flows monitor/backlog
+SQL_FUNCTIONS += monitor/list_failures monitor/count_jobs monitor/list_flows
+SQL_FUNCTIONS += monitor/list_unique_keys monitor/backlog
 # Operations on many jobs
 SQL_FUNCTIONS += operator/operation operator/operation_step operator/operation_undo
 SQL_FUNCTIONS += operator/operation_run
@@ -74,6 +77,8 @@ SQL_COMPANION = companion
 SQL_TAP = preamble test time workers run jobs enqueued ends schedules grants
 # The extension for applications of Graphile Worker.
 SQL_GRAPHILE = preamble views functions guards grants
+# The extension for clusters of Citus.
+SQL_CITUS = preamble call keyed schedule keyed_schedule nodes colocate grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
@@ -119,7 +124,8 @@ FUNCTIONS = $(SQL_FUNCTIONS:%=$(SRC)/sql/%.sql)
 COMPANION = $(SQL_COMPANION:%=$(SRC)/sql/%.sql)
 TAP_PARTS = $(COMPANION) $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
 GRAPHILE_PARTS = $(COMPANION) $(SQL_GRAPHILE:%=$(SRC)/sql/graphile/%.sql)
-PARTS     = $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(GRAPHILE_PARTS)
+CITUS_PARTS = $(COMPANION) $(SQL_CITUS:%=$(SRC)/sql/citus/%.sql)
+PARTS     = $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(GRAPHILE_PARTS) $(CITUS_PARTS)
 UNLISTED  = $(filter-out $(PARTS) $(SRC)/sql/releases/% $(SRC)/sql/upgrade/%,\
   $(wildcard $(addprefix $(SRC)/sql/,*.sql */*.sql)))
 $(DATA_built): $(PARTS) $(UNLISTED) $(SRC)/Makefile $(SRC)/extension/$(EXT).control
@@ -133,6 +139,10 @@ $(TAP_SQL): $(SRC)/sql/assemble.awk
 $(GRAPHILE_SQL): $(SRC)/sql/assemble.awk
 	@mkdir -p $(@D)
 	awk -v EXTENSION=$(GRAPHILE) -f $(SRC)/sql/assemble.awk $(GRAPHILE_PARTS) >$@
+$(CITUS_SQL): $(SRC)/sql/assemble.awk
+	@mkdir -p $(@D)
+	awk -v EXTENSION=$(CITUS_EXT) -v VERSION=$(EXTVERSION) -v KEYS='text bigint uuid' \
+	  -f $(SRC)/sql/assemble.awk $(CITUS_PARTS) >$@
 $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
   $(UPGRADE_BEGIN) $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
   $(SRC)/sql/releases/$(EXT)--%.sql
@@ -198,7 +208,7 @@ help: ## this list
 	@echo 'make [all]           build extension, worker, console (WORKER=no, CONSOLE=no: without)'
 	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
 	@echo 'make uninstall       remove both, in the tree that installed them'
-	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT'
+	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT, as a superuser'
 	@echo 'make clean           remove what was built, and stop servers of this tree'
 	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' \
 	  $(SRC)/Makefile $(wildcard $(SRC)/test/test.mk)

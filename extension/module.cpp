@@ -10,10 +10,12 @@
 #include "counters/depths.hpp"
 #include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
+#include "install/refused_right.hpp"
 #include "limit/fair_ring.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/compat.hpp"
+#include "server/expected_rows.hpp"
 #include "server/settings.hpp"
 #include "shared/memory.hpp"
 #include "transaction_end.hpp"
@@ -33,9 +35,9 @@ shmem_startup_hook_type previous_startup_hook = nullptr;
 extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
   RequestAddinShmemSpace(shared_state_size());
-  RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
-  RequestAddinShmemSpace(remembered_queues_size(kPreloadedDatabases));
-  RequestAddinShmemSpace(fair_rings_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(low_water_marks_size());
+  RequestAddinShmemSpace(remembered_queues_size());
+  RequestAddinShmemSpace(fair_rings_size());
   RequestAddinShmemSpace(counters_size());
   RequestAddinShmemSpace(depths_size());
   request_depths_lock();
@@ -47,9 +49,9 @@ extern "C" void pulse_shmem_request() {
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_shared_state();
-  create_low_water_marks(kPreloadedDatabases);
-  create_remembered_queues(kPreloadedDatabases);
-  create_fair_rings(kPreloadedDatabases);
+  create_low_water_marks();
+  create_remembered_queues();
+  create_fair_rings();
   create_counters();
   create_depths();
   create_claims_in_progress();
@@ -77,7 +79,9 @@ void _PG_init(void) {
   pulse::define_settings(pulse::pulse_show_background_sweeps);
   pulse::register_transaction_end();
   pulse::guard_drop();
+  pulse::hint_at_grants();
   pulse::watch_session_state();
+  pulse::expect_rows();
   if (!process_shared_preload_libraries_in_progress || IsBinaryUpgrade) return;
   pulse::register_shared_memory();
   pulse::register_launcher();

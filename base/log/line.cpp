@@ -107,7 +107,7 @@ std::string value_text(LogFormat format, const LogField& field) {
 }  // namespace
 
 std::string log_line(LogStyle style, std::chrono::system_clock::time_point at, LogLevel level,
-                     std::string_view event, std::initializer_list<LogField> fields) {
+                     std::string_view event, LogFields fields) {
   std::string line;
   if (style.format == LogFormat::json) {
     line = "{\"time\":" + json_text(timestamp(at)) + ",\"level\":" + json_text(level_name(level)) +

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,6 +19,6 @@ struct LogStyle {
 // The line with the final newline. Fields of empty text are left out; the line holds no control
 // character but the colours.
 std::string log_line(LogStyle style, std::chrono::system_clock::time_point at, LogLevel level,
-                     std::string_view event, std::initializer_list<LogField> fields);
+                     std::string_view event, LogFields fields);
 
 }  // namespace pulse

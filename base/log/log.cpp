@@ -37,9 +37,27 @@ Log::Log(LogFormat format, LogLevel threshold, Sink sink)
   writer_ = std::thread([this] { run_writer(); });
 }
 
+Log::Log(Log& whole, std::string database)
+    : whole_(&whole),
+      database_(std::move(database)),
+      format_(whole.format_),
+      threshold_(whole.threshold_) {}
+
 Log::~Log() { close(); }
 
+std::vector<LogField> Log::with_database(Fields fields) const {
+  std::vector<LogField> all(fields.begin(), fields.end());
+  all.emplace_back("database", database_);
+  return all;
+}
+
+void Log::answer(std::string_view event, Fields fields) {
+  if (whole_ != nullptr) return whole_->answer(event, Fields(with_database(fields)));
+  put(LogLevel::info, event, fields);
+}
+
 void Log::write(LogLevel level, std::string_view event, Fields fields) {
+  if (whole_ != nullptr) return whole_->write(level, event, Fields(with_database(fields)));
   tell_listeners(event, fields);
   if (level >= threshold_) put(level, event, fields);
 }

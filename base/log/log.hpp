@@ -45,12 +45,31 @@ struct LogField {
   LogField(std::string_view key, std::string text) : key(key), value(std::move(text)) {}
 };
 
+// The fields of one event. The caller keeps the fields until the call that takes them has returned.
+class LogFields {
+ public:
+  LogFields() = default;
+  LogFields(std::initializer_list<LogField> fields) {
+    begin_ = fields.begin();
+    end_ = fields.end();
+  }
+  explicit LogFields(const std::vector<LogField>& fields)
+      : begin_(fields.data()), end_(fields.data() + fields.size()) {}
+
+  const LogField* begin() const { return begin_; }
+  const LogField* end() const { return end_; }
+
+ private:
+  const LogField* begin_ = nullptr;
+  const LogField* end_ = nullptr;
+};
+
 class Log {
  public:
   // Takes one line, without the newline, on the writing thread.
   using Sink = std::function<void(std::string_view line)>;
   // Hears of every event, also of events below the threshold, on the thread that logs the event.
-  using Fields = std::initializer_list<LogField>;
+  using Fields = LogFields;
   using Listener = std::function<void(std::string_view event, Fields fields)>;
 
   // The text that stands below the lines now; asked on the writing thread.
@@ -59,6 +78,8 @@ class Log {
   // Writes to `descriptor`, which stays the caller's. Colours are of the text format.
   Log(LogFormat format, LogLevel threshold, int descriptor, LogColour colour = LogColour::none);
   Log(LogFormat format, LogLevel threshold, Sink sink);
+  // A part of `whole`, which outlives this: each event goes to `whole` with the field `database`.
+  Log(Log& whole, std::string database);
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
@@ -83,7 +104,7 @@ class Log {
   void error(std::string_view event, Fields fields = {}) { write(LogLevel::error, event, fields); }
 
   // At any threshold: an operator has asked.
-  void answer(std::string_view event, Fields fields) { put(LogLevel::info, event, fields); }
+  void answer(std::string_view event, Fields fields);
 
   // Writes the waiting lines and stops the writer; gives up on a reader that takes nothing for a
   // second. Later lines are dropped.
@@ -91,6 +112,7 @@ class Log {
 
  private:
   void put(LogLevel level, std::string_view event, Fields fields);
+  std::vector<LogField> with_database(Fields fields) const;
   void tell_listeners(std::string_view event, Fields fields) const;
   void run_writer() noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock);
@@ -99,6 +121,8 @@ class Log {
   void count_lost(std::string_view lines, std::int64_t told);
   void tell_sink(std::string_view lines) noexcept;
 
+  Log* const whole_ = nullptr;  // see the constructor of a part
+  const std::string database_;
   const LogFormat format_;
   const LogLevel threshold_;
   const int descriptor_ = -1;

@@ -23,6 +23,10 @@ using ConninfoPtr = std::unique_ptr<PQconninfoOption, ConninfoDeleter>;
 // The keywords that name servers; the values are lists of equal length, or one value for all.
 constexpr std::array<std::string_view, 3> kHostLists{"host", "hostaddr", "port"};
 
+bool is_host_list(std::string_view keyword) {
+  return std::find(kHostLists.begin(), kHostLists.end(), keyword) != kHostLists.end();
+}
+
 // Dead peers are noticed within about 20 seconds; libpq's own default is over two hours.
 constexpr std::array<std::array<const char*, 2>, 4> kKeepalives{{{"keepalives_idle", "5"},
                                                                  {"keepalives_interval", "5"},
@@ -76,6 +80,27 @@ ConninfoPtr read_defaults(const std::optional<std::string>& service) {
   return defaults;
 }
 
+// Names the databases without a NAME. Returns the fault of the names; empty without a fault. The
+// names stand in addresses, metrics, logs and ids of jobs.
+std::string name_each(std::vector<NamedDatabase>& databases) {
+  for (NamedDatabase& database : databases) {
+    if (database.name.empty()) database.name = database.options.value("dbname").value_or("");
+    if (!is_database_name(database.name)) {
+      return '\'' + database.name +
+             "' is no name for one of several databases: give NAME=DSN with a NAME of a-z, 0-9, _ "
+             "and -";
+    }
+    const auto same =
+        std::count_if(databases.begin(), databases.end(),
+                      [&](const NamedDatabase& other) { return other.name == database.name; });
+    if (same > 1) {
+      return "two databases are named '" + database.name +
+             "': give each a NAME of its own, as NAME=DSN";
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string& database,
@@ -103,9 +128,7 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
   };
   for (const PQconninfoOption* option = said.get(); option != nullptr && option->keyword != nullptr;
        ++option) {
-    const bool is_host_list =
-        std::find(kHostLists.begin(), kHostLists.end(), option->keyword) != kHostLists.end();
-    if (option->val != nullptr && !is_host_list) add(option->keyword, option->val);
+    if (option->val != nullptr && !is_host_list(option->keyword)) add(option->keyword, option->val);
   }
   if (!said && !database.empty()) add("dbname", database);
   for (const std::string_view keyword : kHostLists) {
@@ -133,6 +156,15 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
   return options;
 }
 
+bool ConnectOptions::is_keyword(std::string_view name) {
+  static const ConninfoPtr kOptions(PQconninfoParse("", nullptr));
+  for (const PQconninfoOption* option = kOptions.get();
+       option != nullptr && option->keyword != nullptr; ++option) {
+    if (option->keyword == name) return true;
+  }
+  return false;
+}
+
 void ConnectOptions::forget_password() {
   char* password = std::getenv(kPassword);
   if (password == nullptr) return;
@@ -140,12 +172,25 @@ void ConnectOptions::forget_password() {
   unsetenv(kPassword);
 }
 
+ConnectOptions ConnectOptions::at(const std::string& host, const std::string& port) const {
+  ConnectOptions other = *this;
+  std::erase_if(other.list_, [](const Option& option) { return is_host_list(option.keyword); });
+  other.list_.push_back({"host", host});
+  other.list_.push_back({"port", port});
+  return other;
+}
+
+std::optional<std::string> ConnectOptions::value(std::string_view keyword) const {
+  for (const Option& option : list_) {
+    if (option.keyword == keyword) return option.value;
+  }
+  return std::nullopt;
+}
+
 void ConnectOptions::rotate_hosts() {
   for (Option& option : list_) {
-    const bool is_host_list =
-        std::find(kHostLists.begin(), kHostLists.end(), option.keyword) != kHostLists.end();
     const std::size_t comma = option.value.find(',');
-    if (!is_host_list || comma == std::string::npos) continue;
+    if (!is_host_list(option.keyword) || comma == std::string::npos) continue;
     option.value = option.value.substr(comma + 1) + ',' + option.value.substr(0, comma);
   }
 }
@@ -155,6 +200,33 @@ bool ConnectOptions::has_several_hosts() const {
     return (option.keyword == "host" || option.keyword == "hostaddr") &&
            option.value.find(',') != std::string::npos;
   });
+}
+
+bool is_database_name(std::string_view name) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+  return !name.empty() && name.find_first_not_of(kCharacters) == std::string_view::npos;
+}
+
+DatabaseOption parse_database(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return {{}, text};
+  const std::string name = text.substr(0, equals);
+  if (!is_database_name(name) || ConnectOptions::is_keyword(name)) return {{}, text};
+  return {name, text.substr(equals + 1)};
+}
+
+std::variant<std::vector<NamedDatabase>, std::string> read_databases(
+    const std::vector<DatabaseOption>& databases, const std::string& application_name,
+    ConnectOptions::Server server) {
+  std::vector<NamedDatabase> named;
+  for (const DatabaseOption& option : databases) {
+    auto options = ConnectOptions::read(option.text, application_name, server);
+    if (auto* problem = std::get_if<std::string>(&options)) return std::move(*problem);
+    named.push_back({option.name, std::get<ConnectOptions>(std::move(options))});
+  }
+  if (named.size() == 1) return named;
+  if (std::string problem = name_each(named); !problem.empty()) return problem;
+  return named;
 }
 
 }  // namespace pulse

@@ -33,6 +33,12 @@ bool is_hidden(char32_t character) {
   return range != kHidden.end() && range->first <= character;
 }
 
+bool is_unseen(char32_t character) {
+  return character == ' ' || character == 0xA0 || character == 0x1680 ||
+         (character >= 0x2000 && character <= 0x200A) || character == 0x202F ||
+         character == 0x205F || character == 0x3000;
+}
+
 void append_hex(std::string& text, std::uint32_t value, int digits) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   int length = digits;
@@ -95,6 +101,17 @@ std::string inert(std::string_view text, Lines lines) {
     }
   }
   return harmless;
+}
+
+std::string visible(std::string_view text) {
+  std::string spelled;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = utf8_character_length(rest);
+    if (length == 0 || !is_unseen(decode(rest.substr(0, length)))) return std::string(text);
+    append_escape(spelled, decode(rest.substr(0, length)));
+    rest.remove_prefix(length);
+  }
+  return spelled;
 }
 
 // Below a blank there is only white space between values: JSON has no control character in a

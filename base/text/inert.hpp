@@ -18,4 +18,8 @@ std::string inert(std::string_view text, Lines lines = Lines::joined);
 // as \u202e, and a byte outside of UTF-8 as \ufffd.
 std::string inert_json(std::string_view document);
 
+// Returns the text; of a text of nothing but blanks each blank is spelled, as \x20 or \u{3000},
+// because a reader takes a name of blanks for no name.
+std::string visible(std::string_view text);
+
 }  // namespace pulse

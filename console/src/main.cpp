@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cluster/node_table.hpp"
 #include "base/log/standard_streams.hpp"
 #include "base/text/inert.hpp"
 #include "command_line/command_line.hpp"
+#include "command_line/each_node.hpp"
 #include "command_line/refusals.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
@@ -40,16 +42,78 @@ void add_commands(CommandLine& line) {
   add_token(line);
 }
 
+using Databases = std::vector<NamedDatabase>;
+
+struct Chosen {
+  Databases databases;
+  std::optional<Cluster> cluster;
+};
+using ChosenOrStatus = std::variant<Chosen, ExitStatus>;
+
+ChosenOrStatus choose_listed(const CommonOptions& options) {
+  std::vector<DatabaseOption> given;
+  for (const std::string& text : options.databases) given.push_back(parse_database(text));
+  if (given.empty()) given.emplace_back();
+  auto read = read_databases(given, "pulse", ConnectOptions::Server::any);
+  if (const auto* problem = std::get_if<std::string>(&read)) {
+    return report_usage("--database: " + *problem);
+  }
+  return Chosen{std::get<Databases>(std::move(read)), std::nullopt};
+}
+
+ChosenOrStatus choose_cluster(const std::string& dsn) {
+  auto read = read_cluster(dsn, "pulse", ConnectOptions::Server::any);
+  if (const auto* problem = std::get_if<std::string>(&read)) {
+    return report_usage("--cluster: " + *problem);
+  }
+  Cluster cluster{std::get<ConnectOptions>(std::move(read))};
+  Database database(cluster.given);
+  try {
+    cluster.nodes = read_nodes(database, cluster.given);
+  } catch (const Refused& refused) {
+    return tell_refusal_of_node_table(refused.error, database);
+  } catch (const Unreachable& unreachable) {
+    return report_unreachable(unreachable.what());
+  }
+  return Chosen{cluster.nodes, cluster};
+}
+
+// Returns the databases of the command line, or the status to end with once the user was told why.
+ChosenOrStatus choose_databases(const CommonOptions& options) {
+  if (!options.cluster) return choose_listed(options);
+  if (!options.databases.empty()) return report_usage(kClusterOrDatabases);
+  return choose_cluster(*options.cluster);
+}
+
+Console console_for(const CommandLine& line, const Chosen& chosen) {
+  const Style style = Style::of_stdout([](const char* name) { return std::getenv(name); });
+  const Databases& databases = chosen.databases;
+  const bool is_one = databases.size() == 1 && !chosen.cluster;
+  Console console{line.options(),
+                  Database(databases[0].options, is_one ? "" : databases[0].name),
+                  {},
+                  Output(style, !line.options().has_no_pager && !line.options().is_json),
+                  nullptr,
+                  chosen.cluster,
+                  line.arguments()};
+  if (is_one) return console;
+  for (const auto& [name, options] : databases) {
+    console.nodes.push_back({name, Database(options, name)});
+  }
+  return console;
+}
+
 ExitStatus run_command(const CommandLine& line) {
-  auto options =
-      ConnectOptions::read(line.options().database, "pulse", ConnectOptions::Server::any);
-  if (const auto* problem = std::get_if<std::string>(&options)) {
-    std::fprintf(stderr, "pulse: --database: %s\n", inert(*problem).c_str());
+  const auto chosen = choose_databases(line.options());
+  if (const auto* status = std::get_if<ExitStatus>(&chosen)) return *status;
+  Console console = console_for(line, std::get<Chosen>(chosen));
+  if (!console.nodes.empty() && line.reach() == Reach::one_database) {
+    std::fputs("pulse: this command takes one database: give one --database\n", stderr);
     return ExitStatus::usage;
   }
-  const Style style = Style::of_stdout([](const char* name) { return std::getenv(name); });
-  Console console{line.options(), Database(std::get<ConnectOptions>(std::move(options))),
-                  Output(style, !line.options().has_no_pager && !line.options().is_json)};
+  if (!console.nodes.empty() && line.reach() == Reach::each_node) {
+    return run_for_each_node(console, line.chosen());
+  }
   console.database.on_notice = [](const SqlError& notice) {
     std::fprintf(stderr, "pulse: %s\n", inert(notice.message).c_str());
   };
@@ -80,5 +144,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "pulse: standard output took not all: %s\n", std::strerror(errno));
     status = ExitStatus::output_lost;
   }
+  // Threads of nodes that hang still use objects that an ordinary end destroys.
+  if (line.options().databases.size() > 1 || line.options().cluster)
+    std::quick_exit(static_cast<int>(*status));
   return static_cast<int>(*status);
 }

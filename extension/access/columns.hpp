@@ -58,8 +58,8 @@ enum JobColumn : AttrNumber {
 // pulse.superseded_job
 enum SupersededColumn : AttrNumber { kSupersededKey = 1, kSupersededJobId };
 
-// pulse.remembered_key
-enum RememberedColumn : AttrNumber { kRememberedIdentifier = 1, kRememberedUniqueKey };
+// The primary key of pulse.remembered_key
+enum RememberedColumn : AttrNumber { kRememberedUniqueKey = 1, kRememberedIdentifier };
 
 // pulse.claim_batch
 enum BatchColumn : AttrNumber {

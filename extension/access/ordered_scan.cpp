@@ -80,7 +80,8 @@ void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function,
 
 void init_row_key(ScanKey key, ScanKeyData* parts, int column, StrategyNumber strategy,
                   const Datum* values, int count) {
-  static constexpr Oid kCompare[] = {F_BTTEXTCMP, F_BTINT2CMP, F_TIMESTAMPTZ_CMP, F_BTINT8CMP};
+  static constexpr Oid kCompare[] = {F_BTINT2CMP, F_BTTEXTCMP, F_BTINT2CMP, F_TIMESTAMPTZ_CMP,
+                                     F_BTINT8CMP};
   for (int i = 0; i < count; i++) {
     Oid compare = kCompare[lengthof(kCompare) - count + i];
     ScanKeyEntryInitialize(&parts[i], SK_ROW_MEMBER | (i == count - 1 ? SK_ROW_END : 0),

@@ -61,7 +61,7 @@ void begin_ordered_scan(OrderedScan* scan);
 void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function, int16 bound,
                        int16 last);
 
-// A comparison with the last `count` of (identifier, priority, run_at, id), columns of an index
+// A comparison with the last `count` of (bucket, name, priority, run_at, id), columns of an index
 // from `column` on. The key refers to `parts`.
 void init_row_key(ScanKey key, ScanKeyData* parts, int column, StrategyNumber strategy,
                   const Datum* values, int count);

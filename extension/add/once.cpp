@@ -100,10 +100,10 @@ bool is_remembered(const Request& request) {
   IndexLookup keys;
   open_index_lookup(&keys, table, catalog()->remembered_key_key, snapshot);
   ScanKeyData both[kIdKeys];
-  init_text_key(&both[0], kRememberedIdentifier, BTEqualStrategyNumber, F_TEXTEQ,
-                request.identifier.value);
-  init_text_key(&both[1], kRememberedUniqueKey, BTEqualStrategyNumber, F_TEXTEQ,
+  init_text_key(&both[0], kRememberedUniqueKey, BTEqualStrategyNumber, F_TEXTEQ,
                 request.unique_key.value);
+  init_text_key(&both[1], kRememberedIdentifier, BTEqualStrategyNumber, F_TEXTEQ,
+                request.identifier.value);
   seek_keys(&keys, both);
   bool found = next_row(&keys);
   close_index_lookup(&keys);

@@ -280,6 +280,7 @@ void maintain_database(Maintainer* maintainer) {
   // sweep is due.
   sweep(maintainer);
   for (;;) {
+    pg_atomic_write_u64(&maintainer->state->seen_at, static_cast<uint64>(monotonic_us()));
     int64 idle_us =
         Max(Min(next_interval_in_us(maintainer), sweep_due_in_us(maintainer->database)), 0);
     bool must_sweep = idle_us == 0 || maintainer->sweep_on;

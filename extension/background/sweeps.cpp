@@ -8,7 +8,7 @@ namespace pulse {
 // databases.
 const char* pulse_show_background_sweeps() {
   DatabaseState* database = entry_if_taken();
-  return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
+  return database && is_served(database) ? "on" : "off";
 }
 
 }  // namespace pulse

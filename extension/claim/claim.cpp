@@ -111,7 +111,7 @@ bool may_place(void* placing, TupleTableSlot* row) {
 // Another transaction has locked the job meanwhile, so the job's queue and levels get the place
 // back.
 void lose_place(const PlacedJob& job) {
-  forget_queue(job.queue_name, job.bucket);
+  forget_queue(job.queue_name);
   note_place_freed(place_in_queue(DatumGetTextPP(job.queue_name)));
 }
 
@@ -228,11 +228,10 @@ void publish_prepared() {
 // Runs before the snapshot: a job that lowers a low-water mark later may be invisible to this
 // claim.
 void remember_low_water(Claim* claim) {
-  DatabaseState* database = this_database();
-  claim->low_water = database ? low_water_bucket(entry_number(database), 0) : nullptr;
+  claim->low_water = low_water_buckets();
   for (int bit = 0; claim->low_water && bit < kTaskBits; bit++)
     if ((claim->worker.task_bits >> bit) & 1)
-      claim->low_water_generation[bit] = low_water_generation(claim->low_water + bit);
+      claim->low_water_generation[bit] = claim->low_water[bit].read_generation();
 }
 
 // A hash of the claim's terms: the tasks of the claim and its forbidden flags.

@@ -16,11 +16,11 @@
 namespace pulse {
 namespace {
 
-// The tasks of the worker that claimed last in this session. The tasks of a worker never change
-// after registration.
+// The tasks of the worker that claimed last in this session. A trigger of pulse.worker invalidates
+// the catalog of every session when the tasks of a worker change.
 struct KnownTasks {
-  int64 worker_id;  // 0: no worker is known
-  Oid job;          // the oid of pulse.job, which tells installations apart
+  int64 worker_id;    // 0: no worker is known
+  uint64 generation;  // of the catalog
   ArrayType* tasks;
 };
 KnownTasks known_tasks;
@@ -85,7 +85,8 @@ void name_tasks(ClaimingWorker* worker) {
 
 // The registered tasks, or NULL for every task.
 ArrayType* registered_tasks(int64 worker_id) {
-  if (known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
+  uint64 generation = catalog()->generation;
+  if (known_tasks.worker_id == worker_id && known_tasks.generation == generation)
     return known_tasks.tasks;
   if (known_tasks.tasks) pfree(known_tasks.tasks);
   known_tasks = {};
@@ -100,7 +101,7 @@ ArrayType* registered_tasks(int64 worker_id) {
     refuse_worker(worker_id, "unknown");
   UnregisterSnapshot(snapshot);
   known_tasks.worker_id = worker_id;
-  known_tasks.job = catalog()->job;
+  known_tasks.generation = generation;
   return known_tasks.tasks;
 }
 

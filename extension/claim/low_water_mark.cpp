@@ -4,19 +4,15 @@
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
-#include "shared/memory.hpp"
+#include "shared/database_area.hpp"
 
 namespace pulse {
 namespace {
 
-// Checks below a low-water mark take at most a fiftieth of the time between two checks.
-constexpr int64 kCheckShare = 50;
 constexpr int64 kMinPauseUs = 4000;
 constexpr OrderKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
-constexpr int64 kMinExpiryUs = 1000000;
-constexpr int64 kMaxExpiryUs = 60000000;
 
-LowWaterBucket* buckets = nullptr;
+DatabaseArea<LowWaterBucket, kTaskBits> buckets;
 
 // The low-water mark of this task and priority, if there is one. Requires the lock of the bucket.
 LowWaterMark* mark_in_bucket(const LowWaterView& view, int16 priority) {
@@ -71,50 +67,26 @@ int compare_priorities(const void* a, const void* b) {
   return *static_cast<const int16*>(a) - *static_cast<const int16*>(b);
 }
 
-// When a low-water mark expires after a check that began at `began`.
-TimestampTz expiry_after(const LowWaterView& view, TimestampTz now, TimestampTz began) {
-  int64 pause_us = Max((now - began) * kCheckShare, kMinPauseUs);
-  return now + Min(pause_us * view.sharers, kMaxExpiryUs);
-}
-
 }  // namespace
 
 bool precedes(OrderKey a, OrderKey b) {
   return a.run_at != b.run_at ? a.run_at < b.run_at : a.id < b.id;
 }
 
-Size low_water_marks_size(int databases) {
-  return mul_size(mul_size(databases, kTaskBits), sizeof(LowWaterBucket));
-}
+Size low_water_marks_size() { return buckets.kSize; }
 
-void create_low_water_marks(int databases) {
-  buckets = static_cast<LowWaterBucket*>(shared_area(
-      "pg_pulse low-water marks", low_water_marks_size(databases), [](void* area, Size size) {
-        memset(area, 0, size);
-        auto* all = static_cast<LowWaterBucket*>(area);
-        for (Size i = 0; i < size / sizeof(LowWaterBucket); i++) SpinLockInit(&all[i].lock);
-      }));
-}
+void create_low_water_marks() { buckets.create("pg_pulse low-water marks"); }
 
 void reset_low_water_marks(int database) {
-  for (int bit = 0; buckets && bit < kTaskBits; bit++) {
-    LowWaterBucket* bucket = low_water_bucket(database, bit);
+  LowWaterBucket* bucket = buckets.of_database(database);
+  for (int bit = 0; bucket && bit < kTaskBits; bit++, bucket++) {
     lock_spin(&bucket->lock);
     bucket->used = 0;
     unlock_spin(&bucket->lock);
   }
 }
 
-LowWaterBucket* low_water_bucket(int database, int bit) {
-  return buckets ? &buckets[database * kTaskBits + bit] : nullptr;
-}
-
-uint64 low_water_generation(LowWaterBucket* bucket) {
-  lock_spin(&bucket->lock);
-  uint64 generation = bucket->generation;
-  unlock_spin(&bucket->lock);
-  return generation;
-}
+LowWaterBucket* low_water_buckets() { return buckets.here(); }
 
 uint64 hash_of_task(const text* identifier) {
   // Includes the table's oid, so that a new installation in this database ignores low-water marks
@@ -140,9 +112,7 @@ FoundLowWater find_low_water_mark(const LowWaterView& view, int16 priority, bool
   lock_spin(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
-  // A time far ahead comes from a clock that was set back since.
-  if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs))
-    found.is_to_check = true;
+  found.is_to_check = mark && has_front_expired(mark->expires, now);
   if (found.is_to_check && checks) {
     // Unless this claim reports back, or finishes the check, another claim starts the check anew.
     mark->is_checked = true;
@@ -189,7 +159,7 @@ void return_to_low_water_mark(const LowWaterView& view, int16 priority, OrderKey
 TimestampTz record_checked(const LowWaterView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started) {
   TimestampTz now = wall_now();
-  TimestampTz expires = expiry_after(view, now, check_started);
+  TimestampTz expires = front_expiry(now, check_started, kMinPauseUs, view.sharers);
   lock_spin(&view.bucket->lock);
   if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
     mark->is_checked = false;
@@ -212,7 +182,8 @@ void raise_low_water_mark(const LowWaterView& view, int16 priority, OrderKey key
   if (!view.bucket) return;
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
-  if (is_new) expires = Max(expiry_after(view, now, walk_started), now + kMinExpiryUs);
+  if (is_new)
+    expires = Max(front_expiry(now, walk_started, kMinPauseUs, view.sharers), now + kMinExpiryUs);
   lock_spin(&view.bucket->lock);
   if (limit_to_recent(view.bucket, view.generation, &key)) {
     LowWaterMark* mark = mark_in_bucket(view, priority);
@@ -240,11 +211,9 @@ void lower_low_water_marks_of(LowWaterBucket* bucket, TimestampTz run_at) {
 }  // namespace
 
 void lower_low_water_marks_to(const EarliestRunAt& earliest) {
-  DatabaseState* database = this_database_if_known();
-  if (!buckets || !database) return;
-  for (int bit = 0; bit < kTaskBits; bit++)
-    if ((earliest.bits >> bit) & 1)
-      lower_low_water_marks_of(low_water_bucket(entry_number(database), bit), earliest.at[bit]);
+  LowWaterBucket* bucket = buckets.here_if_known();
+  for (int bit = 0; bucket && bit < kTaskBits; bit++)
+    if (earliest.has(bit)) lower_low_water_marks_of(&bucket[bit], earliest.at[bit]);
 }
 
 }  // namespace pulse

@@ -3,18 +3,16 @@
 // claims: thousands after a busy second, millions while an old snapshot holds back vacuum.
 //
 // Invariants:
-// - The lock of a bucket (LowWaterBucket::lock) guards all fields of the bucket.
+// - The lock of a bucket (FrontBucket::lock) guards all fields of the bucket.
 // - No ready job of a task and priority lies below the low-water mark. A claim raises the
 //   low-water mark over the entries that the claim has passed. A transaction that makes a job ready
 //   below the low-water mark lowers the low-water mark, after the commit is visible.
 // - A claim raises a low-water mark no further than the keys added to the bucket since before the
 //   claim's snapshot. So a commit that the snapshot missed loses no job. For this rule each bucket
-//   counts lowerings and keeps the last keys.
+//   keeps the last keys of the lowerings that the bucket counts (shared/front.hpp).
 // - A claim raises the low-water mark over the jobs that the claim is about to take
 //   (reserved_range.cpp). For jobs of the range that the claim cannot lock, the claim lowers the
 //   low-water mark again, and so does the end of an undone transaction.
-// - A low-water mark expires, because some rows become ready and lower no low-water mark: rows
-//   written by hand, and rows of a prepared transaction without notes (prepared_notes.hpp).
 //
 // The claim after the expiry checks up to 1,000 entries below the low-water mark, and continues at
 // the low-water mark; a later claim checks the next entries. So no claim takes long, however many
@@ -23,7 +21,7 @@
 #pragma once
 
 #include "server/postgres.hpp"
-#include "wake/pending_wakes.hpp"
+#include "shared/front.hpp"
 
 namespace pulse {
 
@@ -38,7 +36,7 @@ struct OrderKey {
 
 bool precedes(OrderKey a, OrderKey b);
 
-// Guard: LowWaterBucket::lock.
+// Guard: FrontBucket::lock.
 struct LowWaterMark {
   uint64 task;
   OrderKey key;
@@ -50,10 +48,8 @@ struct LowWaterMark {
   bool is_checked;
 };
 
-// The low-water marks of all tasks that share a task bit. Guard of the other fields: `lock`.
-struct LowWaterBucket {
-  slock_t lock;
-  uint64 generation;                // number of lowerings
+// The low-water marks of all tasks that share a task bit. Guard: FrontBucket::lock.
+struct LowWaterBucket : FrontBucket {
   TimestampTz recent[kRecentKeys];  // run_at of the last lowerings, at generation % kRecentKeys
   int used;                         // how many of the array are in use
   LowWaterMark mark[kLowWaterMarksPerBit];
@@ -69,24 +65,21 @@ struct LowWaterView {
   int sharers;             // about how many low-water marks share the checks of the claim
 };
 
-// Size of the low-water marks of so many databases, in bytes. Only a server that preloads the
+// Size of the low-water marks, in bytes. Only a server that preloads the
 // library keeps low-water marks.
-Size low_water_marks_size(int databases);
-void create_low_water_marks(int databases);
+Size low_water_marks_size();
+void create_low_water_marks();
 
 // Clears the low-water marks of a database entry that another database takes over.
 void reset_low_water_marks(int database);
 
-// The bucket of a task bit, for the database in this database entry; NULL when this server keeps no
+// The buckets of this database, a bucket for each task bit; NULL when this server keeps no
 // low-water marks.
-LowWaterBucket* low_water_bucket(int database, int bit);
+LowWaterBucket* low_water_buckets();
 
 // Lowers the low-water marks of this database, for each task bit to the earliest run_at of the bit.
 // Never raises an error.
 void lower_low_water_marks_to(const EarliestRunAt& earliest);
-
-// The bucket's generation. Call this function before the claim takes its snapshot.
-uint64 low_water_generation(LowWaterBucket* bucket);
 
 // A hash that identifies the task in this job table.
 uint64 hash_of_task(const text* identifier);

@@ -84,8 +84,10 @@ inline int64 count_in(const DepthCounts& counts, int set, int state) {
 // No job is counted in the set.
 bool is_zero(const DepthCounts& counts, int set);
 
-// Raises the latest run_at of waiting jobs in a set.
-void raise_latest(DepthCounts* counts, int set, TimestampTz at);
+// Widens the range of run_at of waiting jobs in a set.
+void widen_range(DepthCounts* counts, int set, const RunAtRange& run_at);
+
+RunAtRange range_in(const DepthCounts& counts, int set);
 
 // Empties a set of counts.
 void clear_set(DepthCounts* counts, int set);

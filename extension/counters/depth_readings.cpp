@@ -44,7 +44,7 @@ void add_own(DepthReading* reading, const OwnChanges& changes, Depth* depth) {
   for (; from < changes.count && compare_changes(&changes.sorted[from], &wanted) == 0; from++) {
     for (int state = 0; state < kDepthStates; state++)
       reading->jobs[state] += changes.sorted[from].jobs[state];
-    reading->latest = Max(reading->latest, changes.sorted[from].latest);
+    reading->run_at.add(changes.sorted[from].run_at);
   }
 }
 
@@ -54,8 +54,7 @@ void put_reading(DepthReadings* readings, const DatabaseDepths* database, DepthK
   DepthReading* reading = &readings->readings[readings->count];
   *reading = {};
   reading->kind = kind;
-  reading->latest = static_cast<TimestampTz>(
-      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&counts.latest[database->current])));
+  reading->run_at = range_in(counts, database->current);
   reading->claimed_at = static_cast<TimestampTz>(
       pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&counts.claimed_at)));
   if (depth) {

@@ -9,7 +9,7 @@ namespace {
 
 void put_depth(ReturnSetInfo* results, const char* kind, const DepthReading& reading,
                const DepthReadings& read) {
-  Datum values[10];
+  Datum values[11];
   bool nulls[lengthof(values)] = {};
   values[0] = CStringGetTextDatum(kind);
   values[1] = PointerGetDatum(cstring_to_text_with_len(reading.name, reading.length));
@@ -21,22 +21,24 @@ void put_depth(ReturnSetInfo* results, const char* kind, const DepthReading& rea
   values[5] = Int64GetDatum(jobs[kRunning]);
   values[6] = TimestampTzGetDatum(reading.claimed_at);
   nulls[6] = reading.claimed_at == 0;
-  values[7] = TimestampTzGetDatum(reading.latest);
-  nulls[7] = reading.latest == kNoTime;
-  values[8] = BoolGetDatum(read.status == DepthsStatus::kExact);
-  values[9] = TimestampTzGetDatum(read.counted_at);
+  constexpr RunAtRange kNoJob;
+  values[7] = TimestampTzGetDatum(reading.run_at.soonest);
+  nulls[7] = reading.run_at.soonest == kNoJob.soonest;
+  values[8] = TimestampTzGetDatum(reading.run_at.latest);
+  nulls[8] = reading.run_at.latest == kNoJob.latest;
+  values[9] = BoolGetDatum(read.status == DepthsStatus::kExact);
+  values[10] = TimestampTzGetDatum(read.counted_at);
   tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
 }
 
 // The sums over all tasks come first, also where there is no job.
 void put_depths(ReturnSetInfo* results, const DepthReadings& read) {
   DepthReading sums = {};
-  sums.latest = kNoTime;
   for (int i = 0; i < read.count; i++) {
     if (read.readings[i].kind != kTaskDepth) continue;
     for (int state = 0; state < kDepthStates; state++)
       sums.jobs[state] += read.readings[i].jobs[state];
-    sums.latest = Max(sums.latest, read.readings[i].latest);
+    sums.run_at.add(read.readings[i].run_at);
   }
   put_depth(results, "all", sums, read);
   for (int i = 0; i < read.count; i++)

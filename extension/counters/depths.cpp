@@ -29,8 +29,11 @@ Size fixed_size() {
 void init_counts(DepthCounts* counts) {
   for (auto& set : counts->jobs)
     for (pg_atomic_uint64& jobs : set) pg_atomic_init_u64(&jobs, 0);
+  constexpr RunAtRange kNoJob;
+  for (pg_atomic_uint64& soonest : counts->soonest)
+    pg_atomic_init_u64(&soonest, static_cast<uint64>(kNoJob.soonest));
   for (pg_atomic_uint64& latest : counts->latest)
-    pg_atomic_init_u64(&latest, static_cast<uint64>(kNoTime));
+    pg_atomic_init_u64(&latest, static_cast<uint64>(kNoJob.latest));
   pg_atomic_init_u64(&counts->claimed_at, 0);
 }
 
@@ -77,14 +80,28 @@ bool is_zero(const DepthCounts& counts, int set) {
 
 void clear_set(DepthCounts* counts, int set) {
   for (pg_atomic_uint64& jobs : counts->jobs[set]) pg_atomic_write_u64(&jobs, 0);
-  pg_atomic_write_u64(&counts->latest[set], static_cast<uint64>(kNoTime));
+  constexpr RunAtRange kNoJob;
+  pg_atomic_write_u64(&counts->soonest[set], static_cast<uint64>(kNoJob.soonest));
+  pg_atomic_write_u64(&counts->latest[set], static_cast<uint64>(kNoJob.latest));
 }
 
-void raise_latest(DepthCounts* counts, int set, TimestampTz at) {
-  uint64 seen = pg_atomic_read_u64(&counts->latest[set]);
-  while (static_cast<TimestampTz>(seen) < at)
-    if (pg_atomic_compare_exchange_u64(&counts->latest[set], &seen, static_cast<uint64>(at)))
-      return;
+void widen_range(DepthCounts* counts, int set, const RunAtRange& run_at) {
+  uint64 seen = pg_atomic_read_u64(&counts->soonest[set]);
+  while (run_at.soonest < static_cast<TimestampTz>(seen))
+    if (pg_atomic_compare_exchange_u64(&counts->soonest[set], &seen,
+                                       static_cast<uint64>(run_at.soonest)))
+      break;
+  seen = pg_atomic_read_u64(&counts->latest[set]);
+  while (static_cast<TimestampTz>(seen) < run_at.latest)
+    if (pg_atomic_compare_exchange_u64(&counts->latest[set], &seen,
+                                       static_cast<uint64>(run_at.latest)))
+      break;
+}
+
+RunAtRange range_in(const DepthCounts& counts, int set) {
+  auto* of = const_cast<DepthCounts*>(&counts);
+  return {static_cast<TimestampTz>(pg_atomic_read_u64(&of->soonest[set])),
+          static_cast<TimestampTz>(pg_atomic_read_u64(&of->latest[set]))};
 }
 
 Size depths_size() {
@@ -183,7 +200,7 @@ void add_depth_change(const DepthChange& change, TimestampTz now) {
     for (int state = 0; state < kDepthStates; state++)
       if (change.jobs[state] != 0)
         pg_atomic_fetch_add_u64(&counts->jobs[set][state], change.jobs[state]);
-    raise_latest(counts, set, change.latest);
+    widen_range(counts, set, change.run_at);
   }
   if (change.has_claimed) pg_atomic_write_u64(&counts->claimed_at, static_cast<uint64>(now));
 }

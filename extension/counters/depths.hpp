@@ -43,6 +43,7 @@ struct DepthKey {
 // that no reader sees.
 struct DepthCounts {
   pg_atomic_uint64 jobs[2][kDepthStates];
+  pg_atomic_uint64 soonest[2];  // no waiting job has an earlier run_at
   pg_atomic_uint64 latest[2];   // no waiting job has a later run_at
   pg_atomic_uint64 claimed_at;  // when the last claim committed; 0: not known
 };
@@ -58,6 +59,18 @@ struct Depth {
   DepthCounts counts;
 };
 
+// The first and the last run_at of waiting jobs.
+struct RunAtRange {
+  TimestampTz soonest = PG_INT64_MAX;  // without a job
+  TimestampTz latest = PG_INT64_MIN;   // without a job
+
+  void add(const RunAtRange& other) {
+    soonest = Min(soonest, other.soonest);
+    latest = Max(latest, other.latest);
+  }
+  void add(TimestampTz run_at) { add({run_at, run_at}); }
+};
+
 // The change of one depth by a transaction.
 struct DepthChange {
   Depth* depth;  // NULL: of further names
@@ -65,10 +78,8 @@ struct DepthChange {
   DepthKind kind;
   bool has_claimed;
   int32 jobs[kDepthStates];
-  TimestampTz latest;  // run_at of the waiting jobs that were added; kNoTime: none
+  RunAtRange run_at;  // of the waiting jobs that were added
 };
-
-constexpr TimestampTz kNoTime = PG_INT64_MIN;
 
 // The counts of one name; without a name the counts of all further names.
 struct DepthReading {
@@ -76,7 +87,7 @@ struct DepthReading {
   uint8 length;
   char name[kMaxDepthName];
   int64 jobs[kDepthStates];
-  TimestampTz latest;  // kNoTime: none
+  RunAtRange run_at;  // no waiting job has a run_at outside
   TimestampTz claimed_at;
 };
 

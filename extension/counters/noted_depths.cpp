@@ -80,7 +80,6 @@ DepthChange* change_of(DepthKind kind, Datum name) {
   note->change.depth = of->depth;
   note->change.key = of->key;
   note->change.kind = kind;
-  note->change.latest = kNoTime;
   return &note->change;
 }
 
@@ -95,7 +94,7 @@ void note_row(const DepthRow& row, int32 jobs) {
   DepthState state = depth_state(row);
   with_changes_of(row, [&](DepthChange* change) {
     change->jobs[state] += jobs;
-    if (jobs > 0 && state != kRunning) change->latest = Max(change->latest, row.run_at);
+    if (jobs > 0 && state != kRunning) change->run_at.add(row.run_at);
   });
 }
 
@@ -105,7 +104,7 @@ void note_move(const DepthRow& before, const DepthRow& after) {
   with_changes_of(after, [&](DepthChange* change) {
     change->jobs[from]--;
     change->jobs[to]++;
-    if (to != kRunning) change->latest = Max(change->latest, after.run_at);
+    if (to != kRunning) change->run_at.add(after.run_at);
     if (to == kRunning && from != kRunning) change->has_claimed = true;
   });
 }
@@ -164,7 +163,7 @@ void note_deleted_job(const DepthRow& row) {
 void note_changed_job(const DepthRow& before, const DepthRow& after) {
   bool is_same = has_same_names(before, after);
   bool is_moved =
-      !is_same || depth_state(before) != depth_state(after) || before.run_at < after.run_at;
+      !is_same || depth_state(before) != depth_state(after) || before.run_at != after.run_at;
   if (!is_moved || !counts_depths()) return;
   if (is_same) return note_move(before, after);
   note_row(before, -1);

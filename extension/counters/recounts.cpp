@@ -196,7 +196,7 @@ void add_recounted(DepthKind kind, Depth* depth, DepthState state, TimestampTz r
   DepthCounts* counts = depth ? &depth->counts : &database->further[kind];
   int other = 1 - database->current;
   pg_atomic_fetch_add_u64(&counts->jobs[other][state], 1);
-  if (state != kRunning) raise_latest(counts, other, run_at);
+  if (state != kRunning) widen_range(counts, other, {run_at, run_at});
 }
 
 void end_recount(Oid job, int64 used_us) {

@@ -114,6 +114,24 @@ void shift_numbers() {
   SPI_finish();
 }
 
+// Under the locks of record_installation().
+void write_row() {
+  if (is_up_to_date(current_reading())) return;
+  if (cached.is_unused)
+    write_first_row();
+  else
+    move_installation(cached);
+  shift_numbers();
+  CommandCounterIncrement();
+}
+
+// In the order of record_installation().
+bool try_lock_installation() {
+  return ConditionalLockRelationOid(catalog()->worker_id_seq, RowExclusiveLock) &&
+         ConditionalLockRelationOid(catalog()->token_seq, RowExclusiveLock) &&
+         ConditionalLockRelationOid(catalog()->installation, ShareRowExclusiveLock);
+}
+
 }  // namespace
 
 void record_installation() {
@@ -124,13 +142,7 @@ void record_installation() {
   // Waits for another session that writes the row; the invalidation of that session arrives with
   // the lock.
   LockRelationOid(catalog()->installation, ShareRowExclusiveLock);
-  if (is_up_to_date(current_reading())) return;
-  if (cached.is_unused)
-    write_first_row();
-  else
-    move_installation(cached);
-  shift_numbers();
-  CommandCounterIncrement();
+  write_row();
 }
 
 int64 number_epoch() {
@@ -174,6 +186,17 @@ PULSE_FUNCTION(pulse_system_identifier) {
 // pulse_internal.record_installation()
 PULSE_FUNCTION(pulse_record_installation) {
   pulse::record_installation();
+  PG_RETURN_VOID();
+}
+
+// pulse_internal.follow_server(): the first number of an epoch locks the row until its transaction
+// ends, which may be a long one of an application, and other numbers wait. So a sweep, whose
+// transaction is short, begins the epoch, unless another session does. The row of the first use is
+// left to the first number, because a database without the row is no copy after its restore.
+PULSE_FUNCTION(pulse_follow_server) {
+  using namespace pulse;
+  if (!current_reading().is_unused && !is_up_to_date(cached) && try_lock_installation())
+    write_row();
   PG_RETURN_VOID();
 }
 

@@ -8,6 +8,7 @@
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"
+#include "shared/queue_name.hpp"
 #include "wake/pending_wakes.hpp"
 
 extern "C" {

@@ -14,18 +14,20 @@ void renew_table(AdmissionContext* context) {
 
 // The promotion takes the locks before the snapshot, so the snapshot shows every promotion that
 // committed before.
-bool lock_and_read(Levels* levels, int bucket, AdmissionContext* context) {
+AdmissionStatus lock_and_read(Levels* levels, int bucket, AdmissionContext* context) {
   FairTurn* turn = context->turn;
-  if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
+  if (!try_lock_levels(levels)) return AdmissionStatus::kBusy;
   renew_table(context);
   read_levels(levels, context->table.snapshot);
-  levels->awaits_turn = awaits_turn(*levels, bucket, turn);
-  levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
-  if (!levels->is_limited || levels->awaits_turn || take_credits(levels)) return true;
-  if (!try_lock_limited_levels(levels)) return false;
+  if (awaits_turn(*levels, bucket, turn)) {
+    levels->only_swaps = !turn && is_ring_blocked(levels->level[levels->fair]);
+    return levels->only_swaps ? AdmissionStatus::kAdmitted : AdmissionStatus::kAwaitsTurn;
+  }
+  if (!levels->is_limited || take_credits(levels)) return AdmissionStatus::kAdmitted;
+  if (!try_lock_limited_levels(levels)) return AdmissionStatus::kBusy;
   renew_table(context);
   read_levels(levels, context->table.snapshot);
-  return true;
+  return AdmissionStatus::kAdmitted;
 }
 
 void find_limits(Admission* admission, Relation job, Snapshot snapshot, LevelCounts* counts) {
@@ -47,18 +49,16 @@ Admission admit(const Candidate& queue, AdmissionContext* context) {
   *levels = levels_of(queue.name);
   FairTurn* turn = context->turn;
   if (!turn && join_known_ring(*levels, queue.bucket)) return admission;
-  if (!lock_and_read(levels, queue.bucket, context)) {
+  admission.status = lock_and_read(levels, queue.bucket, context);
+  if (admission.status != AdmissionStatus::kAdmitted) {
     unlock_levels(levels, &context->counts);
-    if (turn) turn->is_behind = keeps_turn(*levels, *turn);
-    admission.status = AdmissionStatus::kBusy;
-  } else if (levels->awaits_turn && !levels->only_swaps) {
-    unlock_levels(levels, &context->counts);
-  } else {
-    Assert(holds_locks_of(*levels));
-    find_limits(&admission, context->table.relation, context->table.snapshot, &context->counts);
-    admission.starts_left = turn ? turn->left : PG_INT32_MAX;
-    admission.status = AdmissionStatus::kAdmitted;
+    if (turn && admission.status == AdmissionStatus::kBusy)
+      turn->is_behind = keeps_turn(*levels, *turn);
+    return admission;
   }
+  Assert(holds_locks_of(*levels));
+  find_limits(&admission, context->table.relation, context->table.snapshot, &context->counts);
+  admission.starts_left = turn ? turn->left : PG_INT32_MAX;
   return admission;
 }
 

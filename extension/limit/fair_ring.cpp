@@ -2,6 +2,7 @@
 
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
+#include "shared/database_area.hpp"
 #include "shared/queue_name.hpp"
 #include "wake/pending_wakes.hpp"
 
@@ -12,13 +13,13 @@ namespace {
 // while.
 constexpr int64 kIdleUs = 60000000;
 
-FairRings* all_rings = nullptr;
+DatabaseArea<FairRings> all_rings;
 
 #ifdef USE_ASSERT_CHECKING
 
 // Whether this transaction walks the ring.
 bool is_walking(const FairRing* ring) {
-  return holds_advisory_lock(LockKind::kRing, ring->lock_key, ExclusiveLock);
+  return holds_advisory_lock(LockKind::kRing, ring->level, ExclusiveLock);
 }
 
 #endif
@@ -82,32 +83,25 @@ bool unblock_ring(FairRing* ring, int number) {
 
 }  // namespace
 
-FairRings* rings_here() {
-  DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database ? &all_rings[entry_number(database)] : nullptr;
-}
+FairRings* rings_here() { return all_rings.here(); }
 
-Size fair_rings_size(int databases) { return mul_size(databases, sizeof(FairRings)); }
+Size fair_rings_size() { return all_rings.kSize; }
 
-void create_fair_rings(int databases) {
-  all_rings = static_cast<FairRings*>(
-      shared_area("pg_pulse fair rings", fair_rings_size(databases), [](void* area, Size size) {
-        memset(area, 0, size);
-        auto* all = static_cast<FairRings*>(area);
-        for (Size i = 0; i < size / sizeof(FairRings); i++) {
-          SpinLockInit(&all[i].lock);
-          for (FairRing& ring : all[i].ring) {
-            for (pg_atomic_uint64& word : ring.waits) pg_atomic_init_u64(&word, 0);
-            pg_atomic_init_u32(&ring.blocked_group, 0);
-            pg_atomic_init_u64(&ring.blocked_frees, 0);
-          }
-        }
-      }));
+void create_fair_rings() { all_rings.create("pg_pulse fair rings"); }
+
+void FairRings::init() {
+  SpinLockInit(&lock);
+  for (FairRing& of_level : ring) {
+    for (pg_atomic_uint64& word : of_level.waits) pg_atomic_init_u64(&word, 0);
+    pg_atomic_init_u32(&of_level.blocked_group, 0);
+    pg_atomic_init_u64(&of_level.blocked_frees, 0);
+  }
 }
 
 void reset_fair_rings(int database) {
-  for (int i = 0; all_rings && i < kFairRings; i++) {
-    FairRing* ring = &all_rings[database].ring[i];
+  FairRings* rings = all_rings.of_database(database);
+  for (int i = 0; rings && i < kFairRings; i++) {
+    FairRing* ring = &rings->ring[i];
     ring->level = 0;
     pg_atomic_write_u32(&ring->blocked_group, 0);
     for (pg_atomic_uint64& word : ring->waits) pg_atomic_write_u64(&word, 0);
@@ -124,8 +118,8 @@ void announce_ring(int number) {
 }
 
 bool is_ring_announced(int number) {
-  DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database && (pg_atomic_read_u64(&database->freed_levels) & announcement_of(number));
+  return rings_here() &&
+         (pg_atomic_read_u64(&this_database()->freed_levels) & announcement_of(number));
 }
 
 bool clear_ring_announcement(int number) {
@@ -140,13 +134,11 @@ bool join_ring(const Levels& levels, int bucket) {
   FairRings* rings = rings_here();
   if (!rings) return false;
   const Level& level = levels.level[levels.fair];
-  uint64 identity = queue_identity(level.name);
   TimestampTz now = GetCurrentTimestamp();
   lock_spin(&rings->lock);
-  FairRing* ring = ring_for(rings, identity, now);
-  if (ring && ring->level != identity) {
-    ring->level = identity;
-    ring->lock_key = level.hash;
+  FairRing* ring = ring_for(rings, level.identity, now);
+  if (ring && ring->level != level.identity) {
+    ring->level = level.identity;
     ring->pass = 0;
     begin_bucket(ring, 0);
     pg_atomic_write_u32(&ring->blocked_group, 0);
@@ -163,11 +155,10 @@ bool join_ring(const Levels& levels, int bucket) {
 bool join_known_ring(const Levels& levels, int bucket) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < levels.count; i++) {
-    uint64 identity = queue_identity(levels.level[i].name);
     FairRing* joined = nullptr;
     lock_spin(&rings->lock);
     for (FairRing& ring : rings->ring)
-      if (ring.level == identity) joined = &ring;
+      if (ring.level == levels.level[i].identity) joined = &ring;
     if (joined) keep_in_ring(joined, bucket);
     unlock_spin(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
@@ -176,8 +167,7 @@ bool join_known_ring(const Levels& levels, int bucket) {
   return false;
 }
 
-FairRing* ring_of(Datum level) {
-  uint64 identity = queue_identity(level);
+FairRing* ring_of(uint64 identity) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < kFairRings; i++)
     if (rings->ring[i].level == identity) return &rings->ring[i];
@@ -185,7 +175,7 @@ FairRing* ring_of(Datum level) {
 }
 
 bool is_ring_blocked(const Level& level) {
-  FairRing* ring = ring_of(level.name);
+  FairRing* ring = ring_of(level.identity);
   return ring && pg_atomic_read_u32(&ring->blocked_group) != 0;
 }
 
@@ -220,15 +210,13 @@ bool enter_bucket(FairRing* ring) {
   // The queues of the bucket report their weights again.
   if (is_first_pass(ring) && ring->name[0] == '\0')
     ring->heavy[bucket / 64] &= ~(UINT64CONST(1) << (bucket % 64));
-  pg_atomic_fetch_and_u64(&ring->waits[bucket / 64], ~(UINT64CONST(1) << (bucket % 64)));
+  (void)take_bit(ring->waits, bucket);
   ring->used_at = GetCurrentTimestamp();
   note_wait_taken(bucket, announcement_of(static_cast<int>(ring - rings_here()->ring)));
   return true;
 }
 
-void keep_in_ring(FairRing* ring, int bucket) {
-  pg_atomic_fetch_or_u64(&ring->waits[bucket / 64], UINT64CONST(1) << (bucket % 64));
-}
+void keep_in_ring(FairRing* ring, int bucket) { set_bit(ring->waits, bucket); }
 
 void leave_bucket(FairRing* ring) {
   Assert(is_walking(ring));
@@ -236,11 +224,7 @@ void leave_bucket(FairRing* ring) {
   begin_bucket(ring, ring->bucket + 1);
 }
 
-bool has_waits(FairRing* ring) {
-  for (pg_atomic_uint64& word : ring->waits)
-    if (pg_atomic_read_u64(&word)) return true;
-  return false;
-}
+bool has_waits(FairRing* ring) { return has_any_bit(ring->waits); }
 
 bool block_ring(int number, const Level& level) {
   FairRing* ring = fair_ring(number);
@@ -256,16 +240,13 @@ bool block_ring(int number, const Level& level) {
 }
 
 bool any_ring_announced() {
-  DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database && pg_atomic_read_u64(&database->freed_levels) >> kLevelGroups;
+  return rings_here() && pg_atomic_read_u64(&this_database()->freed_levels) >> kLevelGroups;
 }
 
 bool waits_in_ring(int bucket) {
   FairRings* rings = rings_here();
-  for (int i = 0; rings && i < kFairRings; i++) {
-    if (!is_ring_announced(i)) continue;
-    if ((pg_atomic_read_u64(&rings->ring[i].waits[bucket / 64]) >> (bucket % 64)) & 1) return true;
-  }
+  for (int i = 0; rings && i < kFairRings; i++)
+    if (is_ring_announced(i) && is_bit_set(rings->ring[i].waits, bucket)) return true;
   return false;
 }
 

@@ -34,10 +34,9 @@ constexpr int kNameBytes = 4 * 128 + 1;
 constexpr int kPasses = 4;
 
 struct FairRing {
-  // Guard of both: FairRings::lock, for writes. A reader without the lock takes the value as a
-  // hint.
-  uint64 level;     // queue_identity() of the level; 0: a free ring
-  uint64 lock_key;  // of the level's lock
+  // queue_identity() of the level, and the key of the ring's lock; 0: a free ring. Guard:
+  // FairRings::lock, for writes. A reader without the lock takes the value as a hint.
+  uint64 level;
   // When a walk or a join used the ring. Guard: FairRings::lock, advisory kRing.
   TimestampTz used_at;
   // A bit for each queue bucket in which a queue waits. Guard: atomic.
@@ -62,6 +61,8 @@ struct FairRings {
   TimestampTz checked_at;
   TransactionId checked_before;
   FairRing ring[kFairRings];
+
+  void init();
 };
 
 // A walk along a ring, and the turn of the queue that the walk has reached.
@@ -76,11 +77,10 @@ struct FairTurn {
 };
 constexpr int kTurnBegins = -1;
 
-// Size of the rings of so many databases, in bytes. Only a server that preloads the library has
-// rings.
-Size fair_rings_size(int databases);
+// Size of the rings, in bytes. Only a server that preloads the library has rings.
+Size fair_rings_size();
 // Called once, by the creator of the shared memory.
-void create_fair_rings(int databases);
+void create_fair_rings();
 // Frees all rings of a database entry, when another database takes the bucket.
 void reset_fair_rings(int database);
 
@@ -88,7 +88,7 @@ void reset_fair_rings(int database);
 FairRings* rings_here();
 
 // The ring of the level; null: none.
-FairRing* ring_of(Datum level);
+FairRing* ring_of(uint64 identity);
 
 // The ring with this number; null when no level of this database uses the ring.
 FairRing* fair_ring(int number);

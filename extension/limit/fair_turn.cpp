@@ -7,6 +7,7 @@
 #include "server/advisory_lock.hpp"
 #include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/promotion_marks.hpp"
 
 namespace pulse {
 namespace {
@@ -96,7 +97,7 @@ bool lock_ring(uint64 key, int* pauses, bool* is_busy) {
 bool leave_ring(const RingSource& walk) {
   FairRing* ring = walk.turn.ring;
   if (walk.turn.is_dissolved) {
-    mark_queue(this_database(), ring->bucket);
+    set_promotion_mark(this_database(), ring->bucket);
     dissolve_ring(ring);
   } else if (walk.turn.is_blocked) {
     set_dry_timer(walk.turn.full);
@@ -132,9 +133,9 @@ bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn) {
   if (!turn) return fair && join_ring(levels, bucket);
   // The queue may only share the bucket with a queue of the ring, or the queue's level may be fair
   // no longer.
-  if (!fair || queue_identity(fair->name) != turn->ring->level) {
+  if (!fair || fair->identity != turn->ring->level) {
     for (int i = 0; i < levels.count; i++)
-      turn->is_dissolved |= levels.level[i].hash == turn->ring->lock_key;
+      turn->is_dissolved |= levels.level[i].identity == turn->ring->level;
     turn->left = 0;
     return true;
   }
@@ -153,9 +154,8 @@ bool blocks_turn(const Levels& levels, FairTurn* turn) {
 bool keeps_turn(const Levels& levels, const FairTurn& turn) {
   bool is_member = false;
   for (int i = 0; i < levels.count; i++) {
-    uint64 key = levels.level[i].hash;
-    if (is_member && is_being_set(key)) return false;
-    is_member |= key == turn.ring->lock_key;
+    if (is_member && is_being_set(levels.level[i].hash)) return false;
+    is_member |= levels.level[i].identity == turn.ring->level;
   }
   return is_member;
 }
@@ -167,10 +167,10 @@ bool begin_turns(RingSource* walk, int number, int* pauses, bool* is_busy) {
     (void)clear_ring_announcement(number);
     return false;
   }
-  uint64 key = ring->lock_key;
+  uint64 key = ring->level;
   if (!lock_ring(key, pauses, is_busy)) return false;
   // While this claim paused, the ring went to another level, or another walk blocked the ring.
-  if (ring->lock_key != key || !is_ring_announced(number)) {
+  if (ring->level != key || !is_ring_announced(number)) {
     release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
     return false;
   }
@@ -202,7 +202,7 @@ bool end_turns(RingSource* walk) {
 // pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place of the
 // level.
 PULSE_FUNCTION(pulse_is_turn_awaited) {
-  pulse::FairRing* ring = pulse::ring_of(PG_GETARG_DATUM(0));
+  pulse::FairRing* ring = pulse::ring_of(pulse::queue_identity(PG_GETARG_DATUM(0)));
   PG_RETURN_BOOL(ring && pg_atomic_read_u32(&ring->blocked_group) != 0 && pulse::has_waits(ring));
 }
 

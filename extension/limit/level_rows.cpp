@@ -99,10 +99,10 @@ PULSE_FUNCTION(pulse_is_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
-  int word = place.bucket / 64;
-  uint64 set = pg_atomic_read_u64(&database->promotion_marks[word]);
+  bool is_marked = pulse::is_bit_set(database->promotion_marks, place.bucket);
   uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
   for (; freed; freed &= freed - 1)
-    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
-  PG_RETURN_BOOL(((set >> (place.bucket % 64)) & 1) || pulse::waits_in_ring(place.bucket));
+    is_marked |=
+        pulse::is_bit_set(database->level_groups[__builtin_ctzll(freed)].waits, place.bucket);
+  PG_RETURN_BOOL(is_marked || pulse::waits_in_ring(place.bucket));
 }

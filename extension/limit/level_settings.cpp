@@ -4,11 +4,27 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/table.hpp"
+#include "shared/queue_name.hpp"
 
 namespace pulse {
 namespace {
 
+// The tables are open as long as a promotion or an explanation reads the levels of a queue.
+struct SettingsReader {
+  Relation queue;
+  Relation pause;  // null: nothing is paused, or 0.1.0 is installed
+  Snapshot snapshot;
+};
+
+// Where the settings of a level are stored.
+enum class SettingsRow {
+  kNone,     // the settings are the defaults
+  kMembers,  // for all members of the level above (`level/*`)
+  kOwn
+};
+
 struct StoredSettings : LevelSettings {
+  SettingsRow row;
   bool is_level;    // 0.2.0 has stored the settings
   bool was_paused;  // 0.1.0 has stored a pause
 };
@@ -65,8 +81,6 @@ Datum members_of(Datum level) {
   return CStringGetTextDatum(psprintf("%s/*", TextDatumGetCString(level)));
 }
 
-}  // namespace
-
 SettingsReader open_settings(Snapshot snapshot) {
   const Catalog* known = catalog();
   SettingsReader reader = {table_open(known->queue, AccessShareLock), nullptr, snapshot};
@@ -87,8 +101,8 @@ void close_settings(const SettingsReader& reader) {
 // A member of a level without a row of its own has the settings stored for all members (`level/*`).
 // A member whose name was neither paused nor resumed has the pause of all members. A row stored by
 // 0.1.0 holds only for the queue of exactly this name.
-LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
-                                bool is_queue) {
+StoredSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
+                                 bool is_queue) {
   StoredSettings found = stored_settings(reader, name);
   Pauses own = pauses_of(reader, name);
   if (!own.is_named && found.was_paused && is_queue) own = {true, true, own.by_end};
@@ -107,9 +121,34 @@ LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum 
   return found;
 }
 
-int weight_of_members(const SettingsReader& reader, Datum level) {
-  StoredSettings shared = stored_settings(reader, members_of(level));
-  return shared.is_level ? shared.weight : 0;
+// The weight of a queue beneath a fair level is the weight of the queue's own row, else of the
+// nearest `level/*` above.
+int weight_of_queue(const SettingsReader& reader, const Datum* names, const StoredSettings* of,
+                    int own) {
+  if (of[own].row != SettingsRow::kNone) return of[own].weight;
+  for (int i = own - 1; i > 0; i--) {
+    if (of[i].row == SettingsRow::kMembers) return of[i].weight;
+    if (of[i].row == SettingsRow::kNone) continue;
+    StoredSettings members = stored_settings(reader, members_of(names[i - 1]));
+    if (members.is_level) return members.weight;
+  }
+  return 1;
+}
+
+}  // namespace
+
+void read_settings(Snapshot snapshot, const Datum* names, int count, LevelSettings* settings) {
+  SettingsReader reader = open_settings(snapshot);
+  StoredSettings stored[kMaxLevels];
+  int own = count - 1;
+  bool is_member = false;
+  for (int i = 0; i < count; i++) {
+    stored[i] = settings_of_level(reader, names[i], i > 0 ? names[i - 1] : 0, i == own);
+    settings[i] = stored[i];
+    if (i == own) settings[i].weight = is_member ? weight_of_queue(reader, names, stored, own) : 1;
+    is_member |= stored[i].fair;
+  }
+  close_settings(reader);
 }
 
 }  // namespace pulse

@@ -9,6 +9,7 @@
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/promotion_marks.hpp"
 
 namespace pulse {
 namespace {
@@ -16,12 +17,6 @@ namespace {
 LevelGroup* group_of(const Level& level) {
   DatabaseState* database = this_database();
   return database ? &database->level_groups[level_group(level.hash)] : nullptr;
-}
-
-bool any_waits(LevelGroup* group) {
-  for (pg_atomic_uint64& word : group->waits)
-    if (pg_atomic_read_u64(&word)) return true;
-  return false;
 }
 
 // Counts at most `limit` jobs, because more jobs make no difference.
@@ -99,19 +94,6 @@ void return_unused(Level* level, int opened) {
   level->credit = 0;
 }
 
-// The weight of a queue beneath a fair level is the weight of the queue's own row, else of the
-// nearest `level/*` above.
-int weight_of_queue(const SettingsReader& reader, const Levels& levels, const LevelSettings* of) {
-  int own = levels.count - 1;
-  if (of[own].row != SettingsRow::kNone) return of[own].weight;
-  for (int i = own - 1; i > 0; i--) {
-    if (of[i].row == SettingsRow::kMembers) return of[i].weight;
-    if (of[i].row == SettingsRow::kNone) continue;
-    if (int weight = weight_of_members(reader, levels.level[i - 1].name)) return weight;
-  }
-  return 1;
-}
-
 bool try_lock(Level* level, LOCKMODE mode) {
   if (!try_advisory_lock(LockKind::kLevel, level->hash, mode)) return false;
   level->held = mode;
@@ -146,20 +128,17 @@ Levels levels_of(Datum queue_name, const FreedPlaces& freed) {
             ? queue_name
             : PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(name), names.length[i]));
     level->hash = fnv1a(VARDATA_ANY(name), names.length[i]);
+    level->identity = queue_identity(level->name);
     level->frees = freed.of_group[level_group(level->hash)];
   }
   return levels;
 }
 
 bool try_lock_levels(Levels* levels) {
-  for (int i = 0; i < levels->count - 1; i++)
+  int own = levels->count - 1;
+  for (int i = 0; i < own; i++)
     if (!try_lock(&levels->level[i], ShareLock)) return false;
-  return true;
-}
-
-bool try_lock_queue(Levels* levels) {
-  uint64 key = levels->level[levels->count - 1].hash;
-  levels->holds_queue = try_advisory_lock(LockKind::kQueue, key, ExclusiveLock);
+  levels->holds_queue = try_advisory_lock(LockKind::kQueue, levels->level[own].hash, ExclusiveLock);
   return levels->holds_queue;
 }
 
@@ -173,7 +152,7 @@ bool holds_locks_of(const Levels& levels) {
 bool try_lock_limited_levels(Levels* levels) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
-    if (level->total == kUnlimited && !level->rate.rate) continue;
+    if (!is_limited(*level)) continue;
     // Of two promotions that share the lock, the last to give back the shared lock gets the
     // exclusive lock.
     unlock(level);
@@ -210,28 +189,26 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
 }
 
 void read_levels(Levels* levels, Snapshot snapshot) {
-  SettingsReader reader = open_settings(snapshot);
-  LevelSettings settings[kMaxLevels] = {};
+  Datum names[kMaxLevels] = {};
+  LevelSettings settings[kMaxLevels];
   int own = levels->count - 1;
+  for (int i = 0; i <= own; i++) names[i] = levels->level[i].name;
+  read_settings(snapshot, names, levels->count, settings);
   levels->is_limited = false;
   levels->fair = -1;
-  for (int i = 0; i < levels->count; i++) {
+  for (int i = 0; i <= own; i++) {
     Level* level = &levels->level[i];
-    Datum parent = i > 0 ? levels->level[i - 1].name : 0;
-    settings[i] = settings_of_level(reader, level->name, parent, i == own);
     level->paused = settings[i].paused;
     level->total = settings[i].total;
-    if (settings[i].fair && levels->fair < 0) levels->fair = i;
     level->rate = settings[i].rate;
+    if (settings[i].fair && levels->fair < 0) levels->fair = i;
     levels->is_limited |= is_limited(*level);
     if (level->rate.rate) note_rated(*level);
   }
   levels->concurrency = settings[own].concurrency;
   levels->strict = settings[own].strict;
   levels->paused_by_end = levels->strict && settings[own].paused_by_end;
-  bool is_beneath = levels->fair >= 0 && levels->fair < own;
-  levels->weight = is_beneath ? weight_of_queue(reader, *levels, settings) : 1;
-  close_settings(reader);
+  levels->weight = settings[own].weight;
 }
 
 // A caller that only asks leaves the credit alone.
@@ -293,12 +270,12 @@ void wait_for_level(const Levels& levels, int bucket) {
   if (!group) return;
   DatabaseState* database = this_database();
   // The bit comes first: end_wait_walk(), which forgets the level, reads the bits once more.
-  pg_atomic_fetch_or_u64(&group->waits[bucket / 64], UINT64CONST(1) << (bucket % 64));
+  set_bit(group->waits, bucket);
   uint64 known = 0;
   if (!pg_atomic_compare_exchange_u64(&group->level, &known, level.hash) && known != level.hash)
     pg_atomic_write_u64(&group->level, kManyLevels);
   pg_atomic_fetch_or_u64(&database->waiting_levels, UINT64CONST(1) << level_group(level.hash));
-  if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, bucket);
+  if (pg_atomic_read_u64(&group->frees) != level.frees) set_promotion_mark(database, bucket);
   set_dry_timer(level);
 }
 
@@ -345,8 +322,7 @@ bool take_wait(WaitWalk* walk, int* bucket) {
   LevelGroup* group = &this_database()->level_groups[walk->group];
   while (walk->position < walk->end) {
     int at = walk->position % kQueueBuckets;
-    pg_atomic_uint64* word = &group->waits[at / 64];
-    uint64 later = pg_atomic_read_u64(word) >> (at % 64);
+    uint64 later = pg_atomic_read_u64(&group->waits[at / 64]) >> (at % 64);
     if (!later) {
       walk->position += 64 - at % 64;
       continue;
@@ -354,8 +330,7 @@ bool take_wait(WaitWalk* walk, int* bucket) {
     walk->position += __builtin_ctzll(later) + 1;
     if (walk->position > walk->end) break;
     *bucket = (walk->position - 1) % kQueueBuckets;
-    uint64 mask = UINT64CONST(1) << (*bucket % 64);
-    if (!(pg_atomic_fetch_and_u64(word, ~mask) & mask)) continue;
+    if (!take_bit(group->waits, *bucket)) continue;
     pg_atomic_write_u32(&group->next_bucket, static_cast<uint32>(walk->position % kQueueBuckets));
     return true;
   }
@@ -366,11 +341,11 @@ void end_wait_walk(int group) {
   DatabaseState* database = this_database();
   LevelGroup* waiting = &database->level_groups[group];
   uint64 mask = UINT64CONST(1) << group;
-  if (any_waits(waiting)) return;
+  if (has_any_bit(waiting->waits)) return;
   pg_atomic_fetch_and_u64(&database->waiting_levels, ~mask);
   pg_atomic_write_u64(&waiting->level, 0);
   pg_memory_barrier();
-  if (!any_waits(waiting)) return;
+  if (!has_any_bit(waiting->waits)) return;
   // A queue has begun to wait meanwhile, and a commit may have found no waiting queue.
   pg_atomic_write_u64(&waiting->level, kManyLevels);
   pg_atomic_fetch_or_u64(&database->waiting_levels, mask);
@@ -378,8 +353,7 @@ void end_wait_walk(int group) {
 }
 
 void put_wait_back(const WaitWalk& walk, int bucket) {
-  pg_atomic_fetch_or_u64(&this_database()->level_groups[walk.group].waits[bucket / 64],
-                         UINT64CONST(1) << (bucket % 64));
+  set_bit(this_database()->level_groups[walk.group].waits, bucket);
 }
 
 bool waits_for_one_level(int group) {

@@ -22,6 +22,7 @@ namespace pulse {
 struct Level {
   Datum name;
   uint64 hash;
+  uint64 identity;  // queue_identity()
   bool paused;
   bool fair;  // the queues beneath the level take turns, unless a level above is fair
   int total;  // how many jobs may be open or running; kUnlimited
@@ -47,7 +48,6 @@ struct Levels {
   int places_left;   // how many more jobs of the queue the levels let a promotion open
   int blocker;       // index of the level with the fewest places left; -1: none
   bool holds_queue;  // the queue's own lock
-  bool awaits_turn;  // in a fair level
   bool only_swaps;   // the fair level is full: a better job may take the place of an open one
 };
 
@@ -75,11 +75,9 @@ FreedPlaces freed_places();
 // Names the levels of a queue, whose places the caller counts under a snapshot later than `freed`.
 Levels levels_of(Datum queue_name, const FreedPlaces& freed = freed_places());
 
-// Tries to share the locks of the levels above the queue, root first. False: a lock is busy.
+// Tries to share the locks of the levels above the queue, root first, and then to take the queue's
+// own lock. False: a lock is busy.
 bool try_lock_levels(Levels* levels);
-
-// Tries the queue's own lock. False: the lock is busy.
-bool try_lock_queue(Levels* levels);
 
 // Tries to hold the limited levels exclusively, and then the caller takes a new snapshot. False: a
 // lock is busy.

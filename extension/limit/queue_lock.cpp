@@ -18,8 +18,6 @@ QueueLock find_queue_lock(const text* name) {
   return {is_locked ? levels.length[levels.count - 1] : 0, holder};
 }
 
-bool is_being_set(uint64 level) { return !is_lock_free(LockKind::kLevel, level, AccessShareLock); }
-
 }  // namespace pulse
 
 // pulse_internal.lock_queue(queue_name): waits for the lock of the queue and the lock of the level

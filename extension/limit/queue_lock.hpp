@@ -17,6 +17,8 @@ QueueLock find_queue_lock(const text* name);
 inline bool is_queue_locked(const text* name) { return find_queue_lock(name).length > 0; }
 
 // True while an operator's transaction changes settings of the level.
-bool is_being_set(uint64 level);
+inline bool is_being_set(uint64 level) {
+  return !is_lock_free(LockKind::kLevel, level, AccessShareLock);
+}
 
 }  // namespace pulse

@@ -26,10 +26,6 @@ bool is_first_check_due() {
   return database && pg_atomic_read_u32(&database->first_check) != kCheckEnded;
 }
 
-void mark_queue(DatabaseState* database, int bucket) {
-  pg_atomic_fetch_or_u64(&database->promotion_marks[bucket / 64], UINT64CONST(1) << (bucket % 64));
-}
-
 bool begin_queue_check(DatabaseState* database) {
   uint32 stage = pg_atomic_read_u32(&database->first_check);
   if (stage == kCheckEnded) return false;

@@ -1,8 +1,8 @@
 // Queue marks: a queue mark says that a queue may have a job to promote. Owns `parked_seen` and
-// `first_check` of DatabaseState, and sets `promotion_marks`.
+// `first_check` of DatabaseState.
 //
 // Invariants:
-// - All three are atomics.
+// - Both are atomics.
 // - Every parked job due before `parked_seen` has set its queue mark, unless the check of all
 //   queues after a start is still to come.
 // - The undo of a check moves `parked_seen` back to the value before the check.
@@ -14,9 +14,6 @@ namespace pulse {
 
 // True until sessions have checked all queues since this database took its database entry.
 bool is_first_check_due();
-
-// Sets the queue mark of a queue bucket.
-void mark_queue(DatabaseState* database, int bucket);
 
 // The caller is about to check queues. As long as the first check lasts, the first check covers
 // every job due when the first check began. True for the call that begins the first check.

@@ -19,9 +19,10 @@ RateCredit* place_of(DatabaseState* database, uint64 level) {
 }
 
 // Calls use(credit), under the lock of the entry, for the credit of the level, if the level has
-// credit.
+// credit. The transaction holds the level's lock in the mode `held`.
 template <typename Use>
-void with_credit(uint64 level, Use use) {
+void with_credit(uint64 level, [[maybe_unused]] LOCKMODE held, Use use) {
+  Assert(held == NoLock || holds_advisory_lock(LockKind::kLevel, level, held));
   RateCredit* credit = place_of(this_database(), level);
   if (!credit) return;
   lock_spin(&credit->lock);
@@ -48,9 +49,8 @@ int64 note_credit(uint64 level, int64 tokens) {
 }
 
 int64 take_all_credit(uint64 level) {
-  Assert(holds_advisory_lock(LockKind::kLevel, level, ExclusiveLock));
   int64 taken = 0;
-  with_credit(level, [&taken](RateCredit* credit) {
+  with_credit(level, ExclusiveLock, [&taken](RateCredit* credit) {
     taken = credit->tokens;
     credit->level = 0;
   });
@@ -64,14 +64,13 @@ int64 take_all_credit(uint64 level) {
 
 int64 credit_of(uint64 level) {
   int64 tokens = 0;
-  with_credit(level, [&tokens](RateCredit* credit) { tokens = credit->tokens; });
+  with_credit(level, NoLock, [&tokens](RateCredit* credit) { tokens = credit->tokens; });
   return tokens;
 }
 
 bool take_credit(uint64 level, int64 tokens) {
-  Assert(holds_advisory_lock(LockKind::kLevel, level, ShareLock));
   bool is_taken = false;
-  with_credit(level, [&is_taken, tokens](RateCredit* credit) {
+  with_credit(level, ShareLock, [&is_taken, tokens](RateCredit* credit) {
     is_taken = credit->tokens >= tokens;
     if (is_taken) credit->tokens -= tokens;
   });
@@ -79,8 +78,7 @@ bool take_credit(uint64 level, int64 tokens) {
 }
 
 void return_credit(uint64 level, int64 tokens) {
-  Assert(holds_advisory_lock(LockKind::kLevel, level, ShareLock));
-  with_credit(level, [tokens](RateCredit* credit) { credit->tokens += tokens; });
+  with_credit(level, ShareLock, [tokens](RateCredit* credit) { credit->tokens += tokens; });
 }
 
 void void_credits(uint64 level) {

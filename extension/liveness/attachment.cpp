@@ -14,6 +14,7 @@
 
 #include "access/catalog.hpp"
 #include "liveness/clock.hpp"
+#include "liveness/heartbeat.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
@@ -197,6 +198,7 @@ PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();
   pulse::register_callbacks();
+  pulse::note_seen_tasks(GetActiveSnapshot());
   PG_RETURN_INT64(static_cast<int64>(pulse::take_attachment()));
 }
 

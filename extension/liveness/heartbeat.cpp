@@ -125,10 +125,20 @@ bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
          !has_row(catalog()->claim_batch, &Catalog::claim_batch_idx, worker_id, snapshot);
 }
 
-// Whether a task has changed after this moment, perhaps because the task has lost its handler.
-bool tasks_changed_since(TimestampTz moment, Snapshot snapshot) {
-  return any_task(snapshot, [moment](TupleTableSlot* row) {
-    return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
+// The first transaction whose changes the last beat of this session may have missed.
+TransactionId first_unseen = InvalidTransactionId;
+
+TransactionId writer_of(TupleTableSlot* row) {
+  return HeapTupleHeaderGetXmin(ExecFetchSlotHeapTuple(row, false, nullptr)->t_data);
+}
+
+// Whether a task has changed, perhaps because the task has lost its handler. A transaction may
+// commit a change long after the moment that the row names, so this session's last beat counts too.
+bool tasks_changed(TimestampTz since, Snapshot snapshot) {
+  return any_task(snapshot, [since](TupleTableSlot* row) {
+    return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > since ||
+           (TransactionIdIsValid(first_unseen) &&
+            TransactionIdFollowsOrEquals(writer_of(row), first_unseen));
   });
 }
 
@@ -199,8 +209,9 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
   int64 interval_us = number_in(row, kBeatInterval);
   bool is_about_jobs = names_jobs(call) || !slot_attisnull(row, kBeatMissingJobIds) ||
                        !has_no_jobs(worker_id, beats.snapshot);
-  // A worker learns of a changed task within two of the worker's intervals.
-  bool has_news = tasks_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
+  // Beats of another session, or of a pooled one, tell of a changed task for two intervals.
+  bool has_news = tasks_changed(wall_now() - 2 * interval_us, beats.snapshot);
+  note_seen_tasks(beats.snapshot);
   JobChange beat = {};
   set_moment(&beat);
   set_attachment(&beat, row);
@@ -217,6 +228,8 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
 bool status_is(TupleTableSlot* beat, const char* expected) {
   return text_is(value_of(beat, kBeatStatus), expected);
 }
+
+void note_seen_tasks(Snapshot snapshot) { first_unseen = snapshot->xmin; }
 
 bool beat_is_due(TupleTableSlot* row) {
   int64 interval_us = number_in(row, kBeatInterval);

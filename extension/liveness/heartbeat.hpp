@@ -20,6 +20,10 @@ bool claim_beat_is_due(TupleTableSlot* row);
 // has ended.
 void beat_beside(int64 worker_id, bool (*reason)(TupleTableSlot* row) = beat_is_due);
 
+// Notes what this session sees of pulse.task: a later beat tells the worker of each change that the
+// snapshot does not show.
+void note_seen_tasks(Snapshot snapshot);
+
 // Whether a heartbeat row has the expected status.
 bool status_is(TupleTableSlot* beat, const char* expected);
 

@@ -79,6 +79,9 @@ PULSE_FUNCTION(pulse_in_order) {
   PG_RETURN_DATUM(pulse::as_array(ids));
 }
 
+// pulse_internal.neighbours_of(parent_id)
+PULSE_FUNCTION(pulse_neighbours_of) { PG_RETURN_INT64(pulse::first_neighbour(PG_GETARG_INT64(0))); }
+
 // pulse_internal.neighbours(ids): a row for each row that pulse.dependency needs for these parents.
 PULSE_FUNCTION(pulse_neighbours) {
   pulse::begin_result_rows(fcinfo);

@@ -7,11 +7,10 @@
 PULSE_FUNCTION(pulse_await_bucket) {
   pulse::DatabaseState* database = pulse::this_database();
   int bucket = pulse::parent_bucket(PG_GETARG_INT32(0));
-  uint64 mask = UINT64CONST(1) << (bucket % 64);
   if (database && PG_GETARG_BOOL(1))
-    pg_atomic_fetch_or_u64(&database->awaited_parents[bucket / 64], mask);
+    pulse::set_bit(database->awaited_parents, bucket);
   else if (database)
-    pg_atomic_fetch_and_u64(&database->awaited_parents[bucket / 64], ~mask);
+    (void)pulse::take_bit(database->awaited_parents, bucket);
   PG_RETURN_VOID();
 }
 
@@ -45,7 +44,7 @@ PULSE_FUNCTION(pulse_is_parent_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
   int mark = pulse::parent_mark(pulse::parent_bucket(PG_GETARG_INT64(0)));
-  PG_RETURN_BOOL((pg_atomic_read_u64(&database->promotion_marks[mark / 64]) >> (mark % 64)) & 1);
+  PG_RETURN_BOOL(pulse::is_bit_set(database->promotion_marks, mark));
 }
 
 // pulse_internal.take_waits_to_check()

@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "access/index_lookup.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -75,9 +76,19 @@ void end_parked_scan(OrderedScan* parked) {
   index_close(parked->index, AccessShareLock);
 }
 
-// A promotion that swapped jobs sets known.count to this value, so that open_places() forgets
-// the queue.
-constexpr int kDoNotRemember = PG_INT32_MAX;
+// Whether no parked job of any order may be opened, and no level waits for such news.
+bool is_full(const Queue& queue) {
+  return !queue.is_level_bound && queue.taken >= queue.concurrency && queue.open_count == 0;
+}
+
+// Whether the parked job may be opened: where all places are taken, in exchange for a worse open
+// job.
+bool may_open(const Queue& queue, const OrderedScan& parked) {
+  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
+  if (queue.open_count == 0) return false;
+  const OpenJob& worst = queue.open[queue.open_count - 1];
+  return worst.succession == kNoSuccession && sorts_before(&parked, &worst);
+}
 
 bool walk_lowest(Queue* queue, ParkedWalk* walk) {
   OrderedScan parked;
@@ -103,6 +114,29 @@ bool walk_lowest(Queue* queue, ParkedWalk* walk) {
   queue->known.count = has_swapped ? kDoNotRemember : queue->taken;
   end_parked_scan(&parked);
   return due;
+}
+
+// In a strict queue: finds the parked job that starts before all other jobs, and puts the job into
+// the lookup's `row`. The caller closes the lookup in either case.
+bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot) {
+  open_index_lookup(successors, job, catalog()->job_successor_idx, snapshot, 1);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue.name);
+  seek_keys(successors, &key);
+  return next_row(successors);
+}
+
+// Whether the job of find_successor() may be opened: where the place is taken, in exchange for an
+// open job.
+bool may_open_successor(const Queue& queue, TupleTableSlot* row) {
+  if (DatumGetChar(value_of(row, kJobIndexLane)) == kLaneUndecided) return false;
+  TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
+  if (run_at > wall_now()) {
+    note_parked_due(run_at);
+    return false;
+  }
+  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
+  return queue.open_count > 0 && succession_of(row) < queue.open[queue.open_count - 1].succession;
 }
 
 // Meets the successor, if the successor may open. True when the walk leaves the successor.

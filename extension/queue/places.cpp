@@ -5,18 +5,10 @@
 #include "access/index_lookup.hpp"
 #include "job/table.hpp"
 #include "server/advisory_lock.hpp"
-#include "server/clocks.hpp"
 #include "server/values.hpp"
-#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
-
-// pulse.job.succession of a row; kNoSuccession where the column is NULL.
-int succession_of(TupleTableSlot* row) {
-  NullableDatum succession = field_of(row, kJobSuccession);
-  return succession.isnull ? kNoSuccession : DatumGetInt16(succession.value);
-}
 
 void add_open(Queue* queue, TupleTableSlot* row) {
   if (queue->open_count == queue->open_capacity) {
@@ -89,6 +81,11 @@ int placed_within(const void* jobs, const Level& level) {
 
 }  // namespace
 
+int succession_of(TupleTableSlot* row) {
+  NullableDatum succession = field_of(row, kJobSuccession);
+  return succession.isnull ? kNoSuccession : DatumGetInt16(succession.value);
+}
+
 UnshownPlaces unshown_places(PlacedJobs* placed) { return {placed, placed_within}; }
 
 bool try_place(PlacedJobs* placed, TupleTableSlot* parked, Datum queue_name, int bucket) {
@@ -131,7 +128,9 @@ Queue find_places(const Admission& admission, Relation job, Snapshot snapshot, P
   queue.strict = admission.levels.strict;
   queue.open_capacity = kCapacity;
   queue.open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
-  queue.is_recalled = recalls && recall_queue(queue.name, queue.bucket, &queue.known);
+  const Level& own = admission.levels.level[admission.levels.count - 1];
+  queue.known.queue = own.identity;
+  queue.is_recalled = recalls && recall_queue(own.hash, &queue.known);
   if (queue.is_recalled)
     read_recalled_jobs(&queue, job, snapshot);
   else
@@ -145,36 +144,6 @@ Queue find_places(const Admission& admission, Relation job, Snapshot snapshot, P
 
 bool lacks_places(const Queue& queue) {
   return queue.is_level_bound && queue.taken >= queue.concurrency;
-}
-
-bool is_full(const Queue& queue) {
-  return !queue.is_level_bound && queue.taken >= queue.concurrency && queue.open_count == 0;
-}
-
-bool may_open(const Queue& queue, const OrderedScan& parked) {
-  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
-  if (queue.open_count == 0) return false;
-  const OpenJob& worst = queue.open[queue.open_count - 1];
-  return worst.succession == kNoSuccession && sorts_before(&parked, &worst);
-}
-
-bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot) {
-  open_index_lookup(successors, job, catalog()->job_successor_idx, snapshot, 1);
-  ScanKeyData key;
-  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue.name);
-  seek_keys(successors, &key);
-  return next_row(successors);
-}
-
-bool may_open_successor(const Queue& queue, TupleTableSlot* row) {
-  if (DatumGetChar(value_of(row, kJobIndexLane)) == kLaneUndecided) return false;
-  TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
-  if (run_at > wall_now()) {
-    note_parked_due(run_at);
-    return false;
-  }
-  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
-  return queue.open_count > 0 && succession_of(row) < queue.open[queue.open_count - 1].succession;
 }
 
 }  // namespace pulse

@@ -8,7 +8,6 @@
 //   in the claim's own memory; the queue's lock guards their places until the commit.
 #pragma once
 
-#include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
 #include "limit/admission.hpp"
 #include "queue/remembered_queue.hpp"
@@ -68,6 +67,9 @@ bool is_placed(const PlacedJobs* placed, int64 id);
 // The places of the placed jobs, for the counts of levels. `placed` may be null.
 UnshownPlaces unshown_places(PlacedJobs* placed);
 
+// pulse.job.succession of a row; kNoSuccession where the column is NULL.
+int succession_of(TupleTableSlot* row);
+
 // Counts a job that uses a place of the queue from now on.
 void give_place(Queue* queue, int64 id);
 
@@ -76,21 +78,6 @@ void give_place(Queue* queue, int64 id);
 // `placed` may be null.
 Queue find_places(const Admission& admission, Relation job, Snapshot snapshot, PlacedJobs* placed,
                   bool recalls);
-
-// Whether no parked job of any order may be opened, and no level waits for such news.
-bool is_full(const Queue& queue);
-
-// Whether the parked job may be opened: where all places are taken, in exchange for a worse open
-// job.
-bool may_open(const Queue& queue, const OrderedScan& parked);
-
-// In a strict queue: finds the parked job that starts before all other jobs, and puts the job into
-// the lookup's `row`. The caller closes the lookup in either case.
-bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot);
-
-// Whether the job of find_successor() may be opened: where the place is taken, in exchange for an
-// open job.
-bool may_open_successor(const Queue& queue, TupleTableSlot* row);
 
 // Whether the levels alone keep the queue from more places.
 bool lacks_places(const Queue& queue);

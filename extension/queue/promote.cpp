@@ -5,6 +5,7 @@
 #include "access/index_lookup.hpp"
 #include "job/table.hpp"
 #include "limit/queue_marks.hpp"
+#include "parent/resolve.hpp"
 #include "queue/parked_jobs.hpp"
 #include "queue/places.hpp"
 #include "queue/sources.hpp"
@@ -14,6 +15,7 @@
 #include "server/values.hpp"
 #include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/promotion_marks.hpp"
 
 namespace pulse {
 namespace {
@@ -40,12 +42,9 @@ void open_places(const Admission& admission, uint64 generation, PromotionBudget*
   int starts_left = Min(budget->places_left, admission.starts_left);
   OpeningWalk opening = opening_walk(&budget->context.table, budget->placed, starts_left);
   bool is_left = walk_parked(&queue, &opening);
-  if (queue.known.count <= kRememberedPlaces &&
-      (queue.is_recalled || pages_read() - pages > kManyPages))
-    remember_queue(queue.name, queue.bucket, generation, queue.is_recalled ? 0 : started,
-                   queue.known);
-  else
-    forget_queue(queue.name, queue.bucket);
+  if (!queue.is_recalled && pages_read() - pages <= kManyPages) queue.known.count = kDoNotRemember;
+  const Level& own = admission.levels.level[admission.levels.count - 1];
+  remember_queue(own.hash, generation, queue.is_recalled ? 0 : started, queue.known);
   outcome->has_more = opening.has_more;
   outcome->is_busy = opening.is_busy;
   outcome->places = queue.taken - before;
@@ -100,22 +99,6 @@ bool wants_promotion(QueueCheck* check, const Candidate& candidate) {
   return wanted;
 }
 
-// One step of a skip scan for each bucket that jobs wait for.
-void mark_all_parents(DatabaseState* database) {
-  JobScan waits;
-  open_job_scan(&waits, &Catalog::job_waits_idx, 1);
-  ScanKeyData key;
-  for (int bucket = -1;;) {
-    CHECK_FOR_INTERRUPTS();
-    ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(bucket));
-    seek_keys(&waits.rows, &key);
-    if (!next_row(&waits.rows)) break;
-    bucket = parent_bucket(DatumGetInt64(value_of(waits.rows.row, kJobWaitsOn)));
-    mark_queue(database, parent_mark(bucket));
-  }
-  close_job_scan(&waits);
-}
-
 void close_tables(PromotionBudget* budget) {
   if (budget->context.table.relation) close_job_table(&budget->context.table);
   if (budget->names.job) close_job_scan(&budget->names);
@@ -125,11 +108,11 @@ void close_tables(PromotionBudget* budget) {
 // queue at once. True in either case.
 bool mark_if_promotable(DatabaseState* database, QueueCheck* check, const Candidate& queue) {
   if (!wants_promotion(check, queue)) return false;
-  forget_queue(queue.name, queue.bucket);
+  forget_queue(queue.name);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.places_left = kFallenDueAtOnce;
   if (database) {
-    mark_queue(database, queue.bucket);
+    set_promotion_mark(database, queue.bucket);
   } else {
     keep_queue_mark(&unbounded_budget, queue, promote_queue(queue, &unbounded_budget));
     close_tables(&unbounded_budget);
@@ -232,7 +215,8 @@ void mark_queues_fallen_due() {
     }
     fallen_due.seen_until = run_at;
     marked++;
-    mark_queue(database, queue_bucket(DatumGetTextPP(value_of(scan.rows.row, kJobQueueName))));
+    set_promotion_mark(database,
+                       queue_bucket(DatumGetTextPP(value_of(scan.rows.row, kJobQueueName))));
   }
   end_fallen_due_scan(database, fallen_due);
   close_job_scan(&scan);

@@ -4,41 +4,26 @@
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
-#include "shared/memory.hpp"
+#include "shared/database_area.hpp"
 #include "shared/queue_name.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
 
 constexpr int kQueuesPerGroup = 2;
-// A promotion that passes all dead entries takes at most a fiftieth of the time between two such
-// promotions.
-constexpr int64 kPassShare = 50;
-constexpr int64 kMinExpiryUs = 1000000;
-constexpr int64 kMaxExpiryUs = 60000000;
 
-// Queues share a group by a hash of the queue bucket. Guard of both other fields: `lock`.
-struct ParkedGroup {
-  slock_t lock;
-  uint64 generation;  // number of commits that parked a job of a queue in this group
+// Queues share a group by a hash of the queue bucket. Guard: FrontBucket::lock.
+struct ParkedGroup : FrontBucket {
   RememberedQueue queue[kQueuesPerGroup];
 };
 
-ParkedGroup* groups = nullptr;
-
-ParkedGroup* group_at(const DatabaseState* database, int group) {
-  return &groups[entry_number(database) * kParkedGroups + group];
-}
+DatabaseArea<ParkedGroup, kParkedGroups> groups;
 
 // NULL when this server remembers no queues.
 ParkedGroup* group_of_bucket(int bucket) {
-  DatabaseState* database = groups ? this_database() : nullptr;
-  return database ? group_at(database, parked_group(bucket)) : nullptr;
-}
-
-bool is_too_old(const RememberedQueue& queue, TimestampTz now) {
-  // A time far ahead comes from a clock that was set back since.
-  return queue.expires <= now || queue.expires - now > kMaxExpiryUs;
+  ParkedGroup* first = groups.here();
+  return first ? first + parked_group(bucket) : nullptr;
 }
 
 bool has_committed(TransactionId writer) {
@@ -53,7 +38,7 @@ void lower_front(RememberedQueue* queue, const ParkedKey& key) {
   if (sorts_before(&parked, &queue->front)) queue->front = parked;
 }
 
-// The entry of the queue, else an entry that is free or expires first. Requires ParkedGroup::lock.
+// The entry of the queue, else an entry that is free or expires first. Requires the group's lock.
 RememberedQueue* place_for(ParkedGroup* group, uint64 queue) {
   Assert(holds_spin(&group->lock));
   RememberedQueue* place = group->queue;
@@ -64,24 +49,22 @@ RememberedQueue* place_for(ParkedGroup* group, uint64 queue) {
   return place;
 }
 
+// Requires the group's lock.
+void forget_in(ParkedGroup* group, uint64 queue) {
+  Assert(holds_spin(&group->lock));
+  for (RememberedQueue& known : group->queue)
+    if (known.queue == queue) known = {};
+}
+
 }  // namespace
 
-Size remembered_queues_size(int databases) {
-  return mul_size(mul_size(databases, kParkedGroups), sizeof(ParkedGroup));
-}
+Size remembered_queues_size() { return groups.kSize; }
 
-void create_remembered_queues(int databases) {
-  groups = static_cast<ParkedGroup*>(shared_area(
-      "pg_pulse remembered queues", remembered_queues_size(databases), [](void* area, Size size) {
-        memset(area, 0, size);
-        auto* all = static_cast<ParkedGroup*>(area);
-        for (Size i = 0; i < size / sizeof(ParkedGroup); i++) SpinLockInit(&all[i].lock);
-      }));
-}
+void create_remembered_queues() { groups.create("pg_pulse remembered queues"); }
 
 void reset_remembered_queues(int database) {
-  for (int i = 0; groups && i < kParkedGroups; i++) {
-    ParkedGroup* group = &groups[database * kParkedGroups + i];
+  ParkedGroup* group = groups.of_database(database);
+  for (int i = 0; group && i < kParkedGroups; i++, group++) {
     lock_spin(&group->lock);
     memset(group->queue, 0, sizeof(group->queue));
     unlock_spin(&group->lock);
@@ -90,65 +73,56 @@ void reset_remembered_queues(int database) {
 
 uint64 remembered_generation(int bucket) {
   ParkedGroup* group = group_of_bucket(bucket);
-  if (!group) return 0;
-  lock_spin(&group->lock);
-  uint64 generation = group->generation;
-  unlock_spin(&group->lock);
-  return generation;
+  return group ? group->read_generation() : 0;
 }
 
-bool recall_queue(Datum name, int bucket, RememberedQueue* found) {
+bool recall_queue(uint64 hash, RememberedQueue* known) {
+  int bucket = bucket_of_hash(hash);
   ParkedGroup* group = group_of_bucket(bucket);
   if (!group) return false;
-  Assert(holds_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock));
-  uint64 queue = queue_identity(name);
-  found->queue = 0;
+  Assert(holds_advisory_lock(LockKind::kQueue, hash, ExclusiveLock));
+  RememberedQueue found = {};
   lock_spin(&group->lock);
-  for (const RememberedQueue& known : group->queue)
-    if (known.queue == queue) *found = known;
+  for (const RememberedQueue& queue : group->queue)
+    if (queue.queue == known->queue) found = queue;
   unlock_spin(&group->lock);
-  if (found->queue == 0 || is_too_old(*found, wall_now()) || !has_committed(found->writer))
+  if (found.queue == 0 || has_front_expired(found.expires, wall_now()) ||
+      !has_committed(found.writer))
     return false;
   const FirstParked& own = made_parked();
   int at = parked_group(bucket);
-  if ((own.bits >> at) & 1) lower_front(found, own.at[at]);
+  if (own.has(at)) lower_front(&found, own.at[at]);
+  *known = found;
   return true;
 }
 
-void remember_queue(Datum name, int bucket, uint64 generation, TimestampTz started,
-                    RememberedQueue queue) {
-  ParkedGroup* group = group_of_bucket(bucket);
+void remember_queue(uint64 hash, uint64 generation, TimestampTz started, RememberedQueue queue) {
+  ParkedGroup* group = group_of_bucket(bucket_of_hash(hash));
   if (!group) return;
-  Assert(holds_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock));
-  queue.queue = queue_identity(name);
-  queue.writer = TransactionIdIsValid(GetTopTransactionIdIfAny()) ? GetCurrentTransactionId()
-                                                                  : InvalidTransactionId;
-  TimestampTz now = wall_now();
-  if (started)
-    queue.expires = now + Min(Max((now - started) * kPassShare, kMinExpiryUs), kMaxExpiryUs);
+  Assert(holds_advisory_lock(LockKind::kQueue, hash, ExclusiveLock));
+  bool is_kept = queue.count <= kRememberedPlaces;
+  bool may_be_undone = is_kept && TransactionIdIsValid(GetTopTransactionIdIfAny());
+  queue.writer = may_be_undone ? GetCurrentTransactionId() : InvalidTransactionId;
+  if (started) queue.expires = front_expiry(wall_now(), started, kMinExpiryUs);
   lock_spin(&group->lock);
-  bool is_current = group->generation == generation;
-  if (is_current) *place_for(group, queue.queue) = queue;
+  forget_in(group, queue.queue);
+  if (is_kept && group->generation == generation) *place_for(group, queue.queue) = queue;
   unlock_spin(&group->lock);
-  if (!is_current) forget_queue(name, bucket);
 }
 
-void forget_queue(Datum name, int bucket) {
-  ParkedGroup* group = group_of_bucket(bucket);
+void forget_queue(Datum name) {
+  ParkedGroup* group = group_of_bucket(queue_bucket(DatumGetTextPP(name)));
   if (!group) return;
   uint64 queue = queue_identity(name);
   lock_spin(&group->lock);
-  for (RememberedQueue& known : group->queue)
-    if (known.queue == queue) known = {};
+  forget_in(group, queue);
   unlock_spin(&group->lock);
 }
 
 void lower_fronts_to(const FirstParked& parked) {
-  DatabaseState* database = this_database_if_known();
-  if (!groups || !database) return;
-  for (uint64 bits = parked.bits; bits; bits &= bits - 1) {
-    int at = __builtin_ctzll(bits);
-    ParkedGroup* group = group_at(database, at);
+  ParkedGroup* group = groups.here_if_known();
+  for (int at = 0; group && at < kParkedGroups; at++, group++) {
+    if (!parked.has(at)) continue;
     lock_spin(&group->lock);
     group->generation++;
     for (RememberedQueue& known : group->queue) lower_front(&known, parked.at[at]);

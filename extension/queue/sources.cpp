@@ -1,11 +1,11 @@
 #include "queue/sources.hpp"
 
 #include "access/catalog.hpp"
-#include "access/saved_plan.hpp"
-#include "limit/queue_marks.hpp"
+#include "parent/resolve.hpp"
 #include "server/values.hpp"
 #include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/promotion_marks.hpp"
 
 namespace pulse {
 namespace {
@@ -32,23 +32,13 @@ void end_names(PromotionBudget* budget, BucketNames* names) {
   keep_queue_mark(budget, {names->name, names->bucket}, {0, 0, false, true, false, false, -1});
 }
 
-// Lets jobs start, or ends jobs, after the end of the parents that the jobs wait for. The function
-// in sql/flow/wait_for_parents.sql decides.
-void resolve_waits(int bucket, PromotionBudget* budget) {
-  static SavedPlan query = {"SELECT pulse_internal.resolve_waits($1)", 1, {INT4OID}, nullptr};
-  NullableDatum argument = {Int32GetDatum(bucket), false};
-  if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
-  return_promotion_mark(parent_mark(bucket));
-  budget->more = true;
-}
-
 // Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
 bool next_mark(MarkSource* marks) {
   int bucket;
   if (marks->marks_left-- <= 0 || !may_promote(*marks->budget) || !take_promotion_mark(&bucket))
     return false;
   if (bucket >= parent_mark(0))
-    resolve_waits(bucket - parent_mark(0), marks->budget);
+    marks->budget->more |= resolve_waits(bucket - parent_mark(0));
   else
     marks->names = names_of_bucket(bucket);
   return true;
@@ -121,7 +111,7 @@ void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outc
   budget->more |= outcome.has_more;
   if (!outcome.has_more && !outcome.is_busy) return;
   if (budget->lets_join && !outcome.is_busy)
-    mark_queue(this_database(), queue.bucket);  // this call may still have places left
+    set_promotion_mark(this_database(), queue.bucket);  // this call may still have places left
   else
     return_promotion_mark(queue.bucket, !outcome.is_busy);
 }

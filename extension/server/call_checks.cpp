@@ -39,22 +39,6 @@ void check_name(const char* what, text* name, int max_length) {
                     errhint("It must have 1 to %d.", max_length)));
 }
 
-void check_queue_name(text* name) {
-  check_name("queue_name", name, kMaxName);
-  constexpr int kMaxSlashes = 3;
-  int slashes = 0;
-  bool has_star = false;
-  for (int i = 0; i < static_cast<int>(VARSIZE_ANY_EXHDR(name)); i++) {
-    slashes += VARDATA_ANY(name)[i] == '/';
-    has_star |= VARDATA_ANY(name)[i] == '*';
-  }
-  if (has_star || slashes > kMaxSlashes)
-    ereport(ERROR, (errcode(kOutOfRange),
-                    errmsg("queue_name %s cannot name a queue of jobs",
-                           quote_literal_cstr(text_to_cstring(name))),
-                    errhint("Use at most four levels between slashes, and no asterisk.")));
-}
-
 void check_identifier(text* identifier) {
   check_name("identifier", identifier, kMaxName);
   if (!stays_beneath(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier)))

@@ -18,9 +18,6 @@ void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbe
 // Raises for an empty name and for a name of more than `max_length` characters.
 void check_name(const char* what, text* name, int max_length);
 
-// Raises PU004 for a name that no new job may have as its queue.
-void check_queue_name(text* name);
-
 // Raises as check_name(), and for a task name that could lead out of the tasks folder. Such a name
 // is absolute, has an empty, "." or ".." component, or contains a backslash or a control character.
 void check_identifier(text* identifier);

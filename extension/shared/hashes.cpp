@@ -16,3 +16,6 @@ int task_bit(const text* identifier) {
 PULSE_FUNCTION(pulse_queue_slot) {
   PG_RETURN_INT16(static_cast<int16>(pulse::queue_bucket(PG_GETARG_TEXT_PP(0))));
 }
+
+// pulse_internal.parent_bucket(parent_id)
+PULSE_FUNCTION(pulse_parent_bucket) { PG_RETURN_INT64(pulse::parent_bucket(PG_GETARG_INT64(0))); }

@@ -16,6 +16,25 @@ constexpr int kPromotionMarkWords = kQueueWords + kParentWords;
 constexpr int kLevelGroups = 8;
 constexpr uint64 kAllLevelGroups = (UINT64CONST(1) << kLevelGroups) - 1;
 
+// Bits of words in shared memory, by atomic operations, which are barriers where they write.
+inline void set_bit(pg_atomic_uint64* words, int bit) {
+  pg_atomic_fetch_or_u64(&words[bit / 64], UINT64CONST(1) << (bit % 64));
+}
+// Clears the bit. False: the bit was clear.
+inline bool take_bit(pg_atomic_uint64* words, int bit) {
+  uint64 mask = UINT64CONST(1) << (bit % 64);
+  return pg_atomic_fetch_and_u64(&words[bit / 64], ~mask) & mask;
+}
+inline bool is_bit_set(pg_atomic_uint64* words, int bit) {
+  return (pg_atomic_read_u64(&words[bit / 64]) >> (bit % 64)) & 1;
+}
+template <int kWords>
+bool has_any_bit(pg_atomic_uint64 (&words)[kWords]) {
+  for (pg_atomic_uint64& word : words)
+    if (pg_atomic_read_u64(&word)) return true;
+  return false;
+}
+
 // The bucket of a queue. An index stores buckets, so the function must never change.
 int queue_bucket(const text* name);
 inline int bucket_of_hash(uint64 name) {

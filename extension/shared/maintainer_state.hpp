@@ -4,7 +4,8 @@
 // Invariants:
 // - The launcher starts one maintainer of a database at a time. The maintainer enters its process
 //   into `process`, and the exit of the maintainer clears the field.
-// - The maintainer writes `end` and `last_sweep`; the launcher writes `end` where no maintainer can
+// - The maintainer writes `end`, `seen_at` and `last_sweep`; the launcher writes `end` where no
+// maintainer can
 //   start.
 // - The launcher alone writes `is_serving`.
 #pragma once
@@ -37,6 +38,8 @@ struct MaintainerState {
   pg_atomic_uint32 process;
   // 1: maintainers sweep in this database, so waiting clients leave sweeps to maintainers at first.
   pg_atomic_uint32 is_serving;
+  // When the maintainer last began a step; an idle maintainer begins two steps a second.
+  pg_atomic_uint64 seen_at;
   // MaintainerEnd of the maintainer.
   pg_atomic_uint32 end;
   // When the next maintainer is to start.

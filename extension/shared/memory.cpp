@@ -1,5 +1,7 @@
 #include "shared/memory.hpp"
 
+#include "server/clocks.hpp"
+#include "server/settings.hpp"
 #include "server/values.hpp"
 
 namespace pulse {
@@ -9,6 +11,9 @@ namespace {
 // requests.
 constexpr int kSlackDatabases = 4;
 constexpr int kSlackWaiters = 128;
+
+// The delay after which a maintainer counts as stopped.
+constexpr uint64 kOverdueUs = 5 * USECS_PER_SEC;
 
 SharedState* state = nullptr;
 DatabaseState* cached_database = nullptr;
@@ -45,8 +50,9 @@ void init_all(uint64 value, Fields*... fields) {
 // decrement. Claims and sweeps then check every queue.
 void reset_database(DatabaseState* database) {
   MaintainerState* maintainer = &database->maintainer;
-  init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
-           &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
+  init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->seen_at,
+           &maintainer->next_start, &maintainer->last_sweep, &maintainer->reported_at,
+           &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
   init_all(0, &database->first_check, &database->next_bucket, &database->next_parent_bucket,
            &database->any_generation, &database->parked_seen);
@@ -117,13 +123,23 @@ DatabaseState* find_entry(SharedState* all, Oid database) {
   return nullptr;
 }
 
+// Hands an entry that is reset to a database. Nothing tells the new owner what falls due, or fell
+// due while the server was away; a sweep finds out, and so the first sweep is due at once.
+void hand_entry_to(DatabaseState* entry, Oid database) {
+  if (settings.sweep_interval_ms > 0) pg_atomic_write_u64(&entry->sweep_due, 0);
+  pg_write_barrier();  // a backend that finds the oid without the lock finds the rest
+  pg_atomic_write_u32(&entry->oid, database);
+}
+
 // Searches again under the lock, because an entry that became free may precede the entry that
 // another backend takes.
 DatabaseState* take_free_entry(SharedState* all, Oid database) {
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   DatabaseState* entry = find_entry(all, database);
-  if (!entry) entry = find_entry(all, InvalidOid);
-  if (entry) pg_atomic_write_u32(&entry->oid, database);
+  if (!entry) {
+    entry = find_entry(all, InvalidOid);
+    if (entry) hand_entry_to(entry, database);
+  }
   LWLockRelease(AddinShmemInitLock);
   return entry;
 }
@@ -144,8 +160,7 @@ DatabaseState* take_over_dropped(SharedState* all, Oid database) {
     if (!found && pg_atomic_read_u32(&entry->oid) == seen) {
       reset_database(entry);
       if (on_entry_taken_over) on_entry_taken_over(i);
-      pg_write_barrier();  // a backend that finds the oid without the lock finds the entry reset
-      pg_atomic_write_u32(&entry->oid, database);
+      hand_entry_to(entry, database);
       found = entry;
     }
     LWLockRelease(AddinShmemInitLock);
@@ -244,6 +259,14 @@ void give_back_entry() {
   if (on_entry_taken_over) on_entry_taken_over(entry_number(entry));
   pg_write_barrier();  // the next backend that takes the entry finds the entry reset
   pg_atomic_write_u32(&entry->oid, 0);
+}
+
+bool is_served(DatabaseState* database) {
+  MaintainerState* maintainer = &database->maintainer;
+  if (!pg_atomic_read_u32(&maintainer->is_serving)) return false;
+  uint64 expected_at =
+      Max(pg_atomic_read_u64(&maintainer->seen_at), pg_atomic_read_u64(&maintainer->next_start));
+  return static_cast<uint64>(monotonic_us()) < expected_at + kOverdueUs;
 }
 
 int entry_number(const DatabaseState* database) {

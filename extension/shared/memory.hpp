@@ -132,6 +132,10 @@ DatabaseState* entry_if_taken();
 // database that maintainers serve keeps its entry.
 void give_back_entry();
 
+// Whether maintainers sweep in this database, and are not overdue: the launcher and a maintainer
+// may be stopped or hang, and then clients sweep.
+bool is_served(DatabaseState* database);
+
 // The entry number of this database.
 int entry_number(const DatabaseState* database);
 

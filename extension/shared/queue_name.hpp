@@ -25,6 +25,9 @@ inline LevelNames level_names(const text* name) {
   return names;
 }
 
+// Raises PU004 for a name that no new job may have as its queue.
+void check_queue_name(text* name);
+
 inline int level_group(uint64 hash) {
   return static_cast<int>((hash ^ (hash >> 32)) % kLevelGroups);
 }

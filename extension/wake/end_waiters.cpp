@@ -14,8 +14,14 @@ struct Ends {
   SharedState* all;  // NULL: this transaction ends no job
   uint64 bits[kParentWords];
 
-  void add(int64 id) { bits[parent_bucket(id) / 64] |= UINT64CONST(1) << (id % 64); }
-  bool may_have(int64 id) const { return (bits[parent_bucket(id) / 64] >> (id % 64)) & 1; }
+  void add(int64 id) {
+    int bucket = parent_bucket(id);
+    bits[bucket / 64] |= UINT64CONST(1) << (bucket % 64);
+  }
+  bool may_have(int64 id) const {
+    int bucket = parent_bucket(id);
+    return (bits[bucket / 64] >> (bucket % 64)) & 1;
+  }
 };
 
 Ends ends;

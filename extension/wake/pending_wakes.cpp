@@ -102,12 +102,6 @@ bool begin_pending() {
   return true;
 }
 
-void lower_earliest(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
-  uint64 mask = UINT64CONST(1) << bit;
-  if (!(earliest->bits & mask) || run_at < earliest->at[bit]) earliest->at[bit] = run_at;
-  earliest->bits |= mask;
-}
-
 void lower_time(TimestampTz* earliest, TimestampTz at) {
   if (!*earliest || at < *earliest) *earliest = at;
 }
@@ -117,9 +111,9 @@ void lower_time(TimestampTz* earliest, TimestampTz at) {
 void note_ready(const text* identifier, TimestampTz run_at) {
   if (!begin_pending()) return;
   int bit = task_bit(identifier);
-  lower_earliest(&pending.ready, bit, run_at);
+  pending.ready.lower(bit, run_at);
   if (run_at > wall_now())
-    lower_earliest(&pending.due, bit, run_at);
+    pending.due.lower(bit, run_at);
   else
     pending.jobs.add(bit);
 }
@@ -127,7 +121,7 @@ void note_ready(const text* identifier, TimestampTz run_at) {
 const EarliestRunAt& made_ready() { return pending.ready; }
 
 TimestampTz own_ready_from(int bit) {
-  return (pending.ready.bits >> bit) & 1 ? pending.ready.at[bit] : PG_INT64_MAX;
+  return pending.ready.has(bit) ? pending.ready.at[bit] : PG_INT64_MAX;
 }
 
 const EarliestRunAt& gone_past() { return pending.passed; }
@@ -137,7 +131,7 @@ void note_claimed(int bit) {
 }
 
 void note_passed(int bit, TimestampTz run_at) {
-  if (begin_pending()) lower_earliest(&pending.passed, bit, run_at);
+  if (begin_pending()) pending.passed.lower(bit, run_at);
 }
 
 void note_more(int bit) {
@@ -147,7 +141,7 @@ void note_more(int bit) {
 const FirstParked& made_parked() { return pending.parked; }
 
 void note_parked(int queue_bucket, ParkedKey key) {
-  if (begin_pending()) pending.parked.add(parked_group(queue_bucket), key);
+  if (begin_pending()) pending.parked.lower(parked_group(queue_bucket), key);
 }
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {

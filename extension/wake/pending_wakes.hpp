@@ -4,6 +4,7 @@
 #pragma once
 
 #include "server/postgres.hpp"
+#include "shared/front.hpp"
 #include "shared/memory.hpp"
 #include "shared/queue_name.hpp"
 
@@ -12,39 +13,12 @@ namespace pulse {
 // A job of this task became ready, due at run_at.
 void note_ready(const text* identifier, TimestampTz run_at);
 
-// The earliest run_at per task bit.
-struct EarliestRunAt {
-  uint64 bits;
-  TimestampTz at[kTaskBits];
-};
-
 // The jobs that this transaction made ready so far.
 const EarliestRunAt& made_ready();
 TimestampTz own_ready_from(int bit);
 
 // The jobs over which claims of this transaction raised low-water marks.
 const EarliestRunAt& gone_past();
-
-// The first parked jobs of queues, by a remainder of the queue's bucket, in the order of
-// promotions.
-struct ParkedKey {
-  int16 priority;
-  TimestampTz run_at;
-};
-constexpr int kParkedGroups = 64;
-inline int parked_group(int queue_bucket) { return queue_bucket % kParkedGroups; }
-struct FirstParked {
-  uint64 bits;
-  ParkedKey at[kParkedGroups];
-
-  void add(int bucket, ParkedKey key) {
-    ParkedKey* first = &at[bucket];
-    bool is_first = !((bits >> bucket) & 1) || key.priority < first->priority ||
-                    (key.priority == first->priority && key.run_at < first->run_at);
-    if (is_first) *first = key;
-    bits |= UINT64CONST(1) << bucket;
-  }
-};
 
 // The jobs that this transaction parked so far.
 const FirstParked& made_parked();

@@ -26,7 +26,7 @@ void publish_due_times(DatabaseState* database, const EarliestRunAt& due, Timest
                        TimestampTz sweep_due) {
   bool is_lowered = false;
   for (int bit = 0; bit < kTaskBits; bit++)
-    if ((due.bits >> bit) & 1) is_lowered |= lower_due(&database->next_due[bit], due.at[bit]);
+    if (due.has(bit)) is_lowered |= lower_due(&database->next_due[bit], due.at[bit]);
   if (is_lowered) signal_waiters(kTimerOwners);
   if (parked_due && lower_due(&database->parked_due, parked_due)) signal_waiters();
   if (sweep_due) request_sweep(database, sweep_due);

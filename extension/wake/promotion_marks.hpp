@@ -1,6 +1,7 @@
 // Promotion marks: queue marks and parent marks, as a set, and those that a transaction sets.
 #pragma once
 
+#include "shared/front.hpp"
 #include "shared/memory.hpp"
 
 namespace pulse {
@@ -19,6 +20,10 @@ struct PromotionMarks {
   }
 };
 
+// Sets the promotion mark of a queue bucket, or of parent_mark(). Cannot fail.
+inline void set_promotion_mark(DatabaseState* database, int bucket) {
+  set_bit(database->promotion_marks, bucket);
+}
 // Sets the promotion marks in shared memory. Cannot fail.
 void set_promotion_marks(DatabaseState* database, const PromotionMarks& marks);
 // Sets the bits of the level groups in `freed_levels`. Cannot fail.
@@ -26,7 +31,6 @@ void set_freed_levels(DatabaseState* database, uint64 groups);
 
 // The news of a commit about level groups with a freed place, and about due times; 0: none. Neither
 // function can fail.
-struct EarliestRunAt;
 void publish_freed_levels(DatabaseState* database, uint64 freed);
 void publish_due_times(DatabaseState* database, const EarliestRunAt& due, TimestampTz parked_due,
                        TimestampTz sweep_due);

@@ -92,7 +92,7 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
 // When this session handles a sweep due at `at`. The background worker comes first, then the timer
 // owners, then every waiter after a long delay.
 uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
-  if (at == kNever || !pg_atomic_read_u32(&database->maintainer.is_serving)) return at;
+  if (at == kNever || !is_served(database)) return at;
   int64 behind_us = is_among_first_waiters(kTimerOwners) ? 0 : kCheckAfterUs;
   return at + static_cast<uint64>(poll_interval_us() + behind_us);
 }

@@ -335,7 +335,7 @@ void request_sweep(DatabaseState* database, TimestampTz at) {
 
 void signal_launcher() {
   DatabaseState* database = this_database();
-  if (!shared() || (database && pg_atomic_read_u32(&database->maintainer.is_serving))) return;
+  if (!shared() || (database && is_served(database))) return;
   pg_atomic_write_u32(&shared()->must_retry, 1);
   wake_launcher();
 }

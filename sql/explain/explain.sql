@@ -217,7 +217,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.open_before(
     OUT crashed_ids bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   moment timestamptz := pulse.now();
   priorities smallint[];
@@ -358,7 +358,7 @@ DECLARE
   max_crashes int := pulse_internal.max_crashes_of(job.identifier);
   line record;
 BEGIN
-  SELECT * INTO line FROM pulse_internal.line_before(job, max_crashes, bound);
+  SELECT * INTO line FROM pulse_internal.line_before(job, max_crashes, bound + 1);
   IF NOT pulse_internal.is_suspect(job.crashes, max_crashes) THEN
     IF line.isolated_id IS NOT NULL THEN
       RETURN NEXT pulse_internal.explained('job', 'isolated', format(
@@ -370,7 +370,7 @@ BEGIN
       'After %s crashes it runs alone: it waits for an idle worker, which takes job %s first.',
       job.crashes, line.first_id), NULL, ARRAY[line.first_id]);
   END IF;
-  IF line.jobs >= bound THEN
+  IF line.jobs > bound THEN
     RETURN NEXT pulse_internal.explained('line', 'place', format(
       'More than %s jobs of its task come before it.', bound), NULL, ARRAY[line.first_id]);
   ELSE

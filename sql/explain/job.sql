@@ -1,7 +1,8 @@
 -- explain_job(): the answers of sql/explain/explain.sql in the order of their weight.
 
--- Workers tell their slots and the flags that they forbid when they register; the function
--- concludes nothing from a worker that tells neither.
+-- Workers tell their slots and the flags that they forbid when they register, and when either
+-- changes; the function concludes nothing from a worker that tells neither. Which slots of a worker
+-- of several databases are free only the worker knows, so the function says that it cannot tell.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_fleet(
     identifier text, flags text[] = NULL, is_suspect boolean = false)
   RETURNS SETOF pulse_internal.explanation
@@ -13,10 +14,12 @@ DECLARE
 BEGIN
   SELECT array_agg(s.id) AS ids, array_agg(s.id) FILTER (WHERE s.alive) AS alive,
          array_agg(s.id) FILTER (WHERE s.alive AND s.may) AS may,
-         array_agg(s.id) FILTER (WHERE s.alive AND s.may AND s.free) AS free
+         array_agg(s.id) FILTER (WHERE s.alive AND s.may AND s.free) AS free,
+         bool_and(s.shares_slots) FILTER (WHERE s.alive AND s.may AND s.free) AS all_share
     INTO fleet
     FROM (SELECT w.id, w.status = 'alive' AS alive,
                  NOT coalesce(w.forbidden_flags && explain_fleet.flags, false) AS may,
+                 w.shares_slots,
                  CASE WHEN is_suspect
                    THEN cardinality(pulse_internal.running_ids(w.id, 1)) = 0
                    ELSE w.isolated_job_id IS NULL AND coalesce(
@@ -46,6 +49,10 @@ BEGIN
       THEN 'It runs alone, and no worker that may have it is idle.'
       ELSE 'Every worker that may have it runs as many jobs as it has slots, or one that runs '
            'alone.' END, NULL, NULL, fleet.may[1 : 100]);
+  ELSIF fleet.all_share THEN
+    RETURN NEXT pulse_internal.explained('fleet', 'shared',
+      'Every worker that has a slot for it by the jobs of this database shares its slots with '
+      'other databases, whose jobs may have all of them.', NULL, NULL, fleet.free[1 : 100]);
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_fleet(text, text[], boolean) IS
@@ -298,9 +305,10 @@ COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'parents, key undecided, running, how the job ended, and root: the job at which the chain of '
   'parents stands, at most 100 jobs on, and why) and queue (paused, full, behind): no claim gets '
   'the job, not even a claim of an idle worker that serves the job''s task alone. kind fleet: the '
-  'present workers do not take the job (unserved, drained, forbidden, full). kind line: the place '
-  'of the job among the due jobs of the task, and if the task keeps completed jobs, when the job '
-  'starts at the rate of the last minutes. until: when the reason ends without a change by an '
-  'operator, if the time is known; job_ids and worker_ids: the jobs and workers concerned, at '
-  'most 100. Locks nothing. Raises PU005 for an id never given out or lost in a failover, 25006 '
+  'present workers do not take the job (unserved, drained, forbidden, full), or may have no slot '
+  'for it (shared). kind line: the place of the job among the due jobs of the task, and if the '
+  'task keeps completed jobs, when the job starts at the rate of the last minutes. until: when '
+  'the reason ends without a change by an operator, if the time is known; job_ids and worker_ids: '
+  'the jobs and workers concerned, at most 100. Locks nothing. Raises PU005 for an id never given '
+  'out or lost in a failover, 25006 '
   'on a standby.';

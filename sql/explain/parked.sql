@@ -2,75 +2,72 @@
 -- have the tokens and places that the parked jobs wait for. explain_job(), explain_task() and
 -- doctor() ask.
 
-CREATE OR REPLACE FUNCTION pulse_internal.due_parked(
-    queue_name text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  bucket CONSTANT int := pulse_internal.queue_bucket(queue_name);
-BEGIN
-  WITH RECURSIVE step (priority) AS (
-    (SELECT j.priority FROM pulse.job AS j
-      WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
-        AND j.queue_name = due_parked.queue_name
-      ORDER BY j.priority LIMIT 1)
-    UNION ALL
-    SELECT (SELECT j.priority FROM pulse.job AS j
-             WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
-               AND j.queue_name = due_parked.queue_name AND j.priority > s.priority
-             ORDER BY j.priority LIMIT 1)
-      FROM step AS s WHERE s.priority IS NOT NULL
-  )
-  SELECT count(*), min(d.run_at) INTO jobs, oldest FROM (
-    SELECT f.run_at FROM (SELECT s.priority FROM step AS s LIMIT 100) AS p CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'p' AND pulse_internal.queue_bucket(j.queue_name) = bucket
-         AND j.queue_name = due_parked.queue_name AND j.priority = p.priority
-         AND j.run_at <= moment
-       ORDER BY j.run_at LIMIT bound) AS f
-     LIMIT bound) AS d;
-END $$;
-COMMENT ON FUNCTION pulse_internal.due_parked(text, timestamptz, int) IS
-  'Returns how many parked jobs of a queue are due, up to a bound, and since when the first is, of '
-  'at most 100 priorities.';
+CREATE OR REPLACE FUNCTION pulse_internal.some_within(queues text[], name text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT coalesce(array_agg(q.name), '{}') FROM unnest(queues) AS q (name)
+   WHERE pulse_internal.is_within(q.name, pulse_internal.level_of_settings(some_within.name));
+$$;
+COMMENT ON FUNCTION pulse_internal.some_within(text[], text) IS
+  'Returns which of these queues are within a level, or are members of a level (mail/*).';
 
--- A level has no list of its queues, so the function asks some queues of a level: the queues of the
--- jobs that have been due for longest. Where none of the queues is within the level, the function
--- asks the first queues of a walk.
+-- Commits count each queue, so where commits count, the queues of a level are known. Elsewhere the
+-- function asks some queues of a level: the queues of the jobs that have been due for longest, or
+-- where none of these is within the level, the first queues of a walk.
 CREATE OR REPLACE FUNCTION pulse_internal.queues_behind(names text[], moment timestamptz)
-  RETURNS TABLE (queue_name text)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+  RETURNS TABLE (name text, queue_name text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   bound CONSTANT int := 1000;
+  -- So many queues with a due job each are more than 100 jobs.
+  most_queues CONSTANT int := 101;
   late text[];
   walked text[];
   within text[];
-  name text;
-  prefix text;
+  is_cut boolean;
 BEGIN
+  IF pulse_internal.has_depths() AND NOT EXISTS (
+       SELECT FROM pulse_internal.depths() AS d
+        WHERE d.kind = 'queue' AND (d.name IS NULL OR NOT d.is_exact)) THEN
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+      SELECT u.name, pulse_internal.level_of_settings(u.name) AS level
+        FROM unnest(names) AS u (name)
+    ), known AS MATERIALIZED (
+      SELECT a.name, d.name AS queue_name, row_number() OVER (
+               PARTITION BY a.name ORDER BY d.soonest_run_at, d.name) AS place
+        FROM pulse_internal.depths() AS d
+       CROSS JOIN LATERAL unnest(pulse_internal.levels_of(d.name)) AS l (level)
+        JOIN asked AS a ON a.level = l.level
+       WHERE d.kind = 'queue' AND d.parked > d.after_others AND d.soonest_run_at <= moment
+    )
+    SELECT k.name, CASE WHEN k.place <= most_queues THEN k.queue_name END
+      FROM known AS k WHERE k.place <= most_queues + 1;
+    RETURN;
+  END IF;
+  SELECT coalesce(array_agg(DISTINCT l.queue_name), '{}'), count(*) >= bound INTO late, is_cut
+    FROM (SELECT j.queue_name FROM pulse.job AS j
+           WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT bound) AS l;
   FOREACH name IN ARRAY names LOOP
-    late := coalesce(late, ARRAY(
-      SELECT DISTINCT l.queue_name FROM (
-        SELECT j.queue_name FROM pulse.job AS j
-         WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT bound) AS l));
-    prefix := regexp_replace(name, '/[*]$', '') || '/';
-    within :=
-      ARRAY(SELECT l.name FROM unnest(late) AS l (name) WHERE starts_with(l.name, prefix));
-    IF within = '{}' THEN
+    within := pulse_internal.some_within(late, name);
+    IF is_cut AND within = '{}' THEN
       walked := coalesce(walked, ARRAY(SELECT pulse_internal.parked_queues(bound)));
-      within :=
-        ARRAY(SELECT l.name FROM unnest(walked) AS l (name) WHERE starts_with(l.name, prefix));
+      within := pulse_internal.some_within(walked, name);
     END IF;
-    RETURN QUERY SELECT l.name FROM unnest(within || name) AS l (name) LIMIT 100;
+    RETURN QUERY SELECT queues_behind.name, w.queue_name
+      FROM unnest(queues_behind.name || within[1 : most_queues]) AS w (queue_name);
+    IF is_cut OR cardinality(within) > most_queues THEN
+      queue_name := NULL;
+      RETURN NEXT;
+    END IF;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.queues_behind(text[], timestamptz) IS
-  'Returns the named queues and levels, and of each level at most 100 queues within the level '
-  'that have parked jobs: the queues of the 1,000 jobs that have been due for longest, or where '
-  'no such queue is within the level, the first 1,000 queues.';
+  'Returns of each named queue or level the queues that may have due parked jobs: the queue itself '
+  'and queues within, at most 101; a queue_name of NULL: there may be more. Where commits do not '
+  'count, the function knows the queues of the 1,000 jobs that have been due for longest, or where '
+  'none of these is within the level, the first 1,000 queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.paused_as(queue_name text) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -138,8 +135,8 @@ BEGIN
                       AND j.index_lane IN ('o', 'r') AND j.state = 'ready' LIMIT bound)
                   UNION ALL
                   (SELECT j.identifier FROM pulse.job AS j
-                    WHERE has_members AND j.queue_name >= unserved_within.level || '/' COLLATE "C"
-                      AND j.queue_name < unserved_within.level || '0' COLLATE "C"
+                    WHERE has_members
+                      AND pulse_internal.is_within(j.queue_name, unserved_within.level)
                       AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
                       AND j.state = 'ready' LIMIT bound)) AS o
            WHERE o.identifier <> ALL (fleet.served) GROUP BY o.identifier) AS t;
@@ -207,7 +204,8 @@ BEGIN
     told := told || level;
     -- A level that no job waits for is left alone.
     CONTINUE WHEN NOT EXISTS (
-      SELECT FROM pulse_internal.queues_behind(ARRAY[level], moment) AS q
+      SELECT FROM (SELECT b.queue_name FROM pulse_internal.queues_behind(ARRAY[level], moment) AS b
+                    WHERE b.queue_name IS NOT NULL OFFSET 0) AS q
        CROSS JOIN LATERAL pulse_internal.due_parked(q.queue_name, moment, 1) AS d
        WHERE d.jobs > 0);
     SELECT u.jobs, u.holders INTO held, holders FROM pulse_internal.unserved_within(level) AS u;

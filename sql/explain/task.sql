@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.first_parked_of(
   RETURNS TABLE (queue_name text, job_id bigint, run_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
   SELECT q.name, f.id, f.run_at
@@ -137,20 +137,24 @@ CREATE OR REPLACE FUNCTION pulse_internal.waiting_of_task(
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   WITH RECURSIVE walk (bucket, parent_id) AS (
-    (SELECT j.waits_on & 4095, j.waits_on FROM pulse.job AS j
-      WHERE j.index_lane = 'w' ORDER BY j.waits_on & 4095, j.waits_on LIMIT 1)
+    (SELECT pulse_internal.parent_bucket(j.waits_on), j.waits_on FROM pulse.job AS j
+      WHERE j.index_lane = 'w'
+      ORDER BY pulse_internal.parent_bucket(j.waits_on), j.waits_on LIMIT 1)
     UNION ALL
     SELECT n.bucket, n.parent_id FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.waits_on & 4095 AS bucket, j.waits_on AS parent_id FROM pulse.job AS j
-       WHERE j.index_lane = 'w' AND (j.waits_on & 4095, j.waits_on) > (w.bucket, w.parent_id)
-       ORDER BY j.waits_on & 4095, j.waits_on LIMIT 1) AS n
+      SELECT pulse_internal.parent_bucket(j.waits_on) AS bucket, j.waits_on AS parent_id
+        FROM pulse.job AS j
+       WHERE j.index_lane = 'w'
+         AND (pulse_internal.parent_bucket(j.waits_on), j.waits_on) > (w.bucket, w.parent_id)
+       ORDER BY pulse_internal.parent_bucket(j.waits_on), j.waits_on LIMIT 1) AS n
   )
   SELECT count(*), array_agg(DISTINCT w.parent_id) INTO jobs, parents
     FROM (SELECT * FROM walk LIMIT max_parents) AS w CROSS JOIN LATERAL (
       SELECT c.identifier FROM (
         SELECT j.identifier FROM pulse.job AS j
-         WHERE j.index_lane = 'w' AND j.waits_on & 4095 = w.bucket AND j.waits_on = w.parent_id
-         ORDER BY j.waits_on & 4095, j.waits_on, j.id LIMIT 2) AS c
+         WHERE j.index_lane = 'w' AND pulse_internal.parent_bucket(j.waits_on) = w.bucket
+           AND j.waits_on = w.parent_id
+         ORDER BY pulse_internal.parent_bucket(j.waits_on), j.waits_on, j.id LIMIT 2) AS c
        WHERE c.identifier = waiting_of_task.identifier) AS f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.waiting_of_task(text, int) IS
@@ -198,20 +202,24 @@ CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
 DECLARE
   bound CONSTANT int := 1000;
   due record;
+  next_parked timestamptz;
 BEGIN
   PERFORM pulse_internal.refuse_standby('explain_task()');
   PERFORM pulse_internal.check_identifier(explain_task.identifier);
   SELECT * INTO due
-    FROM pulse_internal.due_of_task(explain_task.identifier, pulse.now(), bound) AS d;
+    FROM pulse_internal.due_of_task(explain_task.identifier, pulse.now(), bound + 1) AS d;
   IF due.jobs = 0 THEN
-    due.next_due := least(due.next_due, (
+    next_parked := (
       SELECT min(p.run_at) FROM pulse_internal.parked_of_task(
-        explain_task.identifier, pulse.now() + interval '1 us', 'infinity', false) AS p));
+        explain_task.identifier, pulse.now() + interval '1 us', 'infinity', false) AS p);
   END IF;
   RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
-  IF due.jobs = 0 AND due.next_due IS NOT NULL THEN
+  -- A parked job that the call has not found may be due earlier than the first open one.
+  IF due.jobs = 0 AND num_nonnulls(due.next_due, next_parked) > 0 THEN
     RETURN QUERY SELECT * FROM pulse_internal.explained('job', 'future', format(
-      'No open job of it is due; the next one is due at %s.', due.next_due), due.next_due);
+      'No open job of it is due; the next %sone is due at %s.',
+      CASE WHEN (next_parked < due.next_due) IS NOT TRUE AND due.next_due IS NOT NULL
+        THEN 'open ' END, least(due.next_due, next_parked)), least(due.next_due, next_parked));
   END IF;
   RETURN QUERY SELECT * FROM pulse_internal.explain_parents_of(explain_task.identifier);
   RETURN QUERY SELECT * FROM pulse_internal.explain_queues_of(explain_task.identifier);
@@ -219,7 +227,9 @@ BEGIN
   RETURN QUERY SELECT * FROM pulse_internal.explained('line', 'place', CASE due.jobs
     WHEN 0 THEN 'No open job of it is due.'
     ELSE format('%s open jobs of it are due, the oldest since %s.',
-                CASE WHEN due.jobs >= bound THEN 'More than ' ELSE '' END || due.jobs, due.oldest)
+                CASE WHEN due.jobs > bound THEN 'More than ' || bound
+                  WHEN due.more_due THEN 'At least ' || due.jobs ELSE due.jobs::text END,
+                due.oldest)
     END);
 END $$;
 COMMENT ON FUNCTION pulse.explain_task(text) IS

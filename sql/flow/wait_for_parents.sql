@@ -4,19 +4,10 @@
 -- parent mark, and then a new snapshot. So one of the two commits sees the change of the other
 -- commit.
 
--- Both are inlined, so queries find the index of the expression.
 CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURNS bigint
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN parent_id & -64;
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_neighbours_of';
 COMMENT ON FUNCTION pulse_internal.neighbours_of(bigint) IS
   'Returns the parents_from of the row of pulse.dependency with this parent.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURNS bigint
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN parent_id & 4095;
-COMMENT ON FUNCTION pulse_internal.parent_bucket(bigint) IS
-  'Returns the hash bucket of a parent; the parent mark of the bucket tells that the parent may '
-  'have ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';

@@ -135,7 +135,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION graphile_worker.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
   'Changes jobs that wait or that failed for good, as pulse.reschedule_jobs does. Raises PU004 for '
-  'a value out of range, and for a job that would be left without an attempt.';
+  'a value out of range, for a waiting job that would be left without an attempt, and for a failed '
+  'job that would have used more attempts than max_attempts.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.force_unlock_workers(worker_ids text[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

@@ -129,7 +129,8 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
                            i.sql_version),
          pg_catalog.format('ALTER EXTENSION %s UPDATE, or drop it and create it again.', e.extname)
     FROM installation AS i, pg_catalog.pg_extension AS e
-   WHERE e.extname::text IN ('pg_pulse_graphile', 'pg_pulse_tap') AND e.extversion <> i.sql_version
+   WHERE e.extname::text IN ('pg_pulse_citus', 'pg_pulse_graphile', 'pg_pulse_tap')
+     AND e.extversion <> i.sql_version
   UNION ALL
   SELECT 'clock moved', 'error',
          pg_catalog.format('pulse.clock_offset is %s %s, set by: %s.', s.setting, s.unit, s.source),
@@ -203,8 +204,9 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
     FROM pulse.schedule AS s WHERE s.last_error_at > pulse.now() - interval '1 day'
   UNION ALL
   SELECT 'quarantined jobs', 'warning',
-         pg_catalog.format('Of the last 1,000 jobs that failed within a day, %s lost their worker '
-                           'too often.', e.quarantined),
+         pg_catalog.format('%s jobs lost their worker too often within a day%s.', e.quarantined,
+                           CASE WHEN e.is_cut
+                             THEN ', of the last 1,000 jobs that ended without completing' END),
          'Find what ends their worker, in pulse.ended_jobs and the log, then retry_job().'
     FROM pulse_internal.count_not_completed(pulse.now() - interval '1 day', 1000) AS e
    WHERE e.quarantined > 0;

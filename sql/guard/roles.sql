@@ -13,7 +13,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'attach_worker', 'call_handler', 'check_host', 'claim', 'claim_job', 'complete',
       'complete_many', 'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many',
       'fence', 'get_job', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job',
-      'progress', 'register_worker', 'release', 'snooze', 'sweep', 'task_limits', 'wait_for_job']
+      'progress', 'register_worker', 'release', 'serve_tasks', 'snooze', 'sweep', 'task_limits',
+      'wait_for_job']
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
@@ -27,22 +28,35 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads the view.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts',
-      'list_ended_jobs', 'list_failures', 'list_flows', 'list_jobs', 'next_runs',
+      'count_jobs', 'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts',
+      'list_ended_jobs', 'list_failures', 'list_flows', 'list_jobs', 'list_unique_keys',
+      'next_runs',
       'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.first_id', 'pulse_internal.interval',
-      'pulse_internal.is_attached', 'pulse_internal.is_silent',
+      'pulse_internal.is_attached', 'pulse_internal.is_missing', 'pulse_internal.is_silent',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.loss_cause', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.shard_of', 'pulse_internal.slots_of', 'pulse_internal.us', 'overview',
-      'queue_status',
+      'pulse_internal.shard_of', 'pulse_internal.status_of', 'pulse_internal.told_number',
+      'pulse_internal.us', 'operation_actions', 'overview', 'queue_status',
       'rate_histogram', 'rate_history', 'rates', 'read_job', 'recoveries', 'stats', 'unserved']
     END
   || CASE WHEN kind IN ('producer', 'operator', 'observer')
-      THEN ARRAY['_private_flags', '_private_id', '_private_row'] END;
+      THEN ARRAY['_private_flags', '_private_id', '_private_row'] END
+  -- Of pg_pulse_citus, what its functions of each kind call with the rights of the caller.
+  || CASE WHEN kind IN ('producer', 'caller', 'scheduler', 'operator') THEN ARRAY[
+      '_private_call', '_private_group', '_private_is_here', '_private_job', '_private_perform',
+      '_private_refuse', '_private_send', '_private_table', '_private_text',
+      '_private_version'] END
+  || CASE WHEN kind IN ('producer', 'caller', 'worker', 'operator', 'observer') THEN ARRAY[
+      '_private_ask', '_private_ask_one', '_private_group', '_private_nodes', 'node_of'] END
+  || CASE kind WHEN 'scheduler' THEN ARRAY[
+      '_private_require_coordinator', '_private_schedule_key', '_private_settle_schedule'] END
+  || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
+      '_private_findings', '_private_table'] END;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; functions outside of schema pulse with '
-  'the schema. Functions of the same names in schema graphile_worker are meant too.';
+  'the schema. Functions of the same names in schemas graphile_worker and pulse_citus are meant '
+  'too.';
 
 -- No view shows a payload, an error of a job or a token; the tables do, and so do the functions
 -- that show whole jobs.
@@ -62,6 +76,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')
            THEN ARRAY['graphile_worker.migrations'] END
+      || CASE WHEN kind IN ('producer', 'caller', 'scheduler', 'operator')
+           THEN ARRAY['_private_placement'] END
       || CASE WHEN kind IN ('operator', 'observer')
            THEN ARRAY['graphile_worker.jobs', 'graphile_worker._private_job_queues',
                       'graphile_worker._private_known_crontabs',
@@ -86,13 +102,13 @@ COMMENT ON FUNCTION pulse_internal.types_of(text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.schemas_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN ARRAY['pulse']
+  RETURN ARRAY['pulse', 'pulse_citus']
       || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY['pulse_internal'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer') THEN ARRAY['graphile_worker'] END;
 COMMENT ON FUNCTION pulse_internal.schemas_of(text) IS
   'Returns the schemas whose objects a kind of role may name.';
 
--- Only members of the extension, and of the extension with Graphile Worker's names: the query
+-- Only members of the extension, and of those with Graphile Worker's names and for Citus: the query
 -- leaves out an object that another role put into a schema. The query recognises a kind by a
 -- function or view that only this kind has, where an operator has all that an observer has.
 CREATE OR REPLACE FUNCTION pulse_internal.rights()
@@ -103,7 +119,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
   WITH member AS MATERIALIZED (
     SELECT d.classid, d.objid FROM pg_depend AS d, pg_extension AS e
      WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
-       AND e.extname::text IN ('pg_pulse', 'pg_pulse_graphile')
+       AND e.extname::text IN ('pg_pulse', 'pg_pulse_citus', 'pg_pulse_graphile')
   ), object AS (
     -- PUBLIC may use a function that has no list of rights of its own.
     SELECT 'ROUTINE' AS class, p.oid AS id, p.pronamespace::regnamespace::text AS home,

@@ -11,17 +11,21 @@ CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
              UNION ALL
              SELECT q.queue_name, 0, q.updated_at, NULL FROM pulse.queue AS q WHERE q.paused) AS p
      GROUP BY p.queue_name ORDER BY 2 LIMIT 100
+  ), asked AS MATERIALIZED (
+    SELECT q.name, q.queue_name
+      FROM pulse_internal.queues_behind(ARRAY(SELECT p.queue_name FROM pause AS p),
+                                        pulse.now()) AS q
   ), behind AS (
     SELECT w.paused_name, d.jobs, d.oldest
-      FROM (SELECT DISTINCT q.queue_name
-              FROM pulse_internal.queues_behind(ARRAY(SELECT p.queue_name FROM pause AS p),
-                                                pulse.now()) AS q) AS n
+      FROM (SELECT DISTINCT a.queue_name FROM asked AS a WHERE a.queue_name IS NOT NULL) AS n
      CROSS JOIN LATERAL pulse_internal.paused_as(n.queue_name) AS w (paused_name)
      CROSS JOIN LATERAL pulse_internal.due_parked(n.queue_name, pulse.now(), 101) AS d
      WHERE d.jobs > 0
   ), paused AS (
     SELECT b.paused_name AS queue_name, pg_catalog.sum(b.jobs) AS jobs,
-           pg_catalog.min(b.oldest) AS oldest
+           pg_catalog.min(b.oldest) AS oldest,
+           EXISTS (SELECT FROM asked AS a WHERE a.name = b.paused_name AND a.queue_name IS NULL)
+             AS may_be_more
       FROM behind AS b GROUP BY b.paused_name
   )
   SELECT 'paused queue'::text AS finding,
@@ -32,7 +36,9 @@ CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
                                   p.paused_by, 'queue', p.queue_name, p.since)
                              ELSE ' since ' || p.since || ' because of the end of job '
                                   || pulse_internal.names_of(p.ended_ids) END,
-                           CASE WHEN w.jobs > 100 THEN 'more than 100' ELSE w.jobs::text END,
+                           CASE WHEN w.jobs > 100 THEN 'more than 100'
+                             WHEN w.may_be_more THEN 'at least ' || w.jobs
+                             ELSE w.jobs::text END,
                            w.oldest) AS detail,
          pg_catalog.format('SELECT pulse.resume_queue(%L), when they are to run.', p.queue_name)
            AS what_to_do
@@ -47,8 +53,8 @@ CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
       FROM pulse.schedule AS s WHERE s.paused AND s.gone_at IS NULL
      ORDER BY s.paused_at LIMIT 20) AS s;
 COMMENT ON VIEW pulse_internal.pause_findings IS
-  'Findings about pauses: of queues with due jobs, counted up to 100 of each queue, and of '
-  'schedules. Of a level the view asks queues as queues_behind() does.';
+  'Findings about pauses: of queues with due jobs, counted up to 100, and of schedules. Of a level '
+  'the view asks queues as queues_behind() does, and says where there may be more.';
 
 -- A schedule that skips while a job of the schedule runs does as told; a schedule whose job cannot
 -- start skips for ever.

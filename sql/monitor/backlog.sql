@@ -19,9 +19,10 @@ COMMENT ON FUNCTION pulse_internal.backlog() IS
   'Returns the last 20 readings of the backlog, the oldest first. No row: no sweep has taken a '
   'reading, or this server does not count.';
 
--- Of a task whose latest job is due all ready jobs are due. Of other tasks the function reads the
--- index: a task with more due jobs than the function reads has as many as the jobs of the task that
--- the function has not seen to be later.
+-- Of a task whose latest job is due all ready jobs are due, and of a task whose soonest job is not
+-- due no job is due. Of other tasks the function reads the index: a task with more due jobs than
+-- the function reads has as many as the jobs of the task that the function has not seen to be
+-- later.
 CREATE OR REPLACE FUNCTION pulse_internal.due_ready(moment timestamptz) RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -32,7 +33,7 @@ BEGIN
   RETURN (
     WITH task AS MATERIALIZED (
       SELECT d.name, d.ready, d.latest_run_at FROM pulse_internal.depths() AS d
-       WHERE d.kind = 'task' AND d.ready > 0
+       WHERE d.kind = 'task' AND d.ready > 0 AND (d.soonest_run_at > moment) IS NOT TRUE
     ), mixed AS MATERIALIZED (
       SELECT t.name, t.ready, t.latest_run_at FROM task AS t
        WHERE t.latest_run_at > moment AND t.name IS NOT NULL
@@ -63,17 +64,9 @@ BEGIN
     RETURN seen.due - seen.paused;
   END IF;
   RETURN (
-    WITH d AS MATERIALIZED (
-      SELECT * FROM pulse_internal.depths()
-    ), pause AS (
-      SELECT coalesce(sum(d.parked - d.after_others), 0) AS jobs
-        FROM unnest(pulse_internal.paused_queues(ARRAY(
-               SELECT d.name FROM d
-                WHERE d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL))) AS q (name)
-        JOIN d ON d.kind = 'queue' AND d.name = q.name
-    )
-    SELECT greatest(d.parked - d.after_others - seen.future - p.jobs, 0)
-      FROM d CROSS JOIN pause AS p WHERE d.kind = 'all');
+    SELECT greatest(d.parked - d.after_others - seen.future
+                    - (pulse_internal.counted_behind_queues(moment)).behind_pauses, 0)
+      FROM pulse_internal.depths() AS d WHERE d.kind = 'all');
 END $$;
 COMMENT ON FUNCTION pulse_internal.due_behind_queues(timestamptz) IS
   'Counts due jobs that are parked behind a queue that is not paused: up to 2,000 from the index, '

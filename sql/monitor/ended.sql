@@ -65,6 +65,59 @@ COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined, cancelled o
 COMMENT ON COLUMN pulse.ended_by_hour.jobs IS 'How many jobs ended so in this hour';
 COMMENT ON COLUMN pulse.ended_by_hour.last_finished_at IS 'When the last of the jobs ended';
 
+CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
+  RETURNS bigint
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN (
+  WITH RECURSIVE task (identifier) AS (
+    (SELECT f.identifier FROM pulse.finished_job AS f
+      WHERE f.state = 'completed' ORDER BY f.identifier LIMIT 1)
+    UNION ALL
+    SELECT (SELECT f.identifier FROM pulse.finished_job AS f
+             WHERE f.state = 'completed' AND f.identifier > t.identifier
+             ORDER BY f.identifier LIMIT 1)
+      FROM task AS t WHERE t.identifier IS NOT NULL
+  )
+  SELECT count(*) FROM (
+    SELECT FROM (SELECT t.identifier FROM task AS t LIMIT 100) AS t CROSS JOIN LATERAL (
+      SELECT FROM pulse.finished_job AS f
+       WHERE f.state = 'completed' AND f.identifier = t.identifier AND f.finished_at > since
+       LIMIT bound) AS c
+     LIMIT bound) AS c);
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_completed(timestamptz, int) IS
+  'Counts the kept completed jobs of 100 tasks that ended since a moment, up to a bound.';
+
+-- As text: the update that adds the state expired makes the function too, and a session that parses
+-- a comparison of states reads the casts of fifty types.
+CREATE OR REPLACE VIEW pulse_internal.not_completed AS
+  SELECT f.state::text AS state, f.finished_at FROM pulse.finished_job AS f
+   WHERE f.state <> 'completed';
+COMMENT ON VIEW pulse_internal.not_completed IS 'Kept jobs that ended without completing.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.count_not_completed(
+    since timestamptz, bound int, OUT failed bigint, OUT quarantined bigint, OUT cancelled bigint,
+    OUT expired bigint, OUT is_cut boolean)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  SELECT count(*) FILTER (WHERE e.state = 'failed'),
+         count(*) FILTER (WHERE e.state = 'quarantined'),
+         count(*) FILTER (WHERE e.state = 'cancelled'),
+         count(*) FILTER (WHERE e.state = 'expired'), count(*) >= bound
+    INTO failed, quarantined, cancelled, expired, is_cut
+    FROM (SELECT n.state FROM pulse_internal.not_completed AS n
+           WHERE n.finished_at > since
+           ORDER BY n.finished_at DESC LIMIT bound) AS e;
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
+  'Counts the kept jobs that ended since a moment without completing, the last jobs up to a bound '
+  'in all; is_cut: there may be more.';
+
 -- Operators delete ended jobs that they have read, before the retention ends.
 CREATE OR REPLACE FUNCTION pulse.delete_finished(
     job_ids bigint[] = NULL, older_than interval = NULL, state pulse.finished_state = NULL,

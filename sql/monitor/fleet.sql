@@ -1,13 +1,12 @@
 -- The living workers, and the due jobs that no living worker serves.
 
-CREATE OR REPLACE FUNCTION pulse_internal.slots_of(info json) RETURNS int
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  SELECT CASE WHEN info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (info ->> 'slots')::int END;
-$$;
-COMMENT ON FUNCTION pulse_internal.slots_of(json) IS
-  'Returns how many jobs a worker runs at a time, as the worker told; NULL if the worker did not '
-  'tell.';
+CREATE OR REPLACE FUNCTION pulse_internal.status_of(verdict text, info json) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN verdict = 'alive' AND info ->> 'draining' = 'true' THEN 'draining'
+    ELSE verdict END;
+COMMENT ON FUNCTION pulse_internal.status_of(text, json) IS
+  'Returns the status of a worker: that of the heartbeat row, or draining where an alive worker '
+  'tells that a signal drains the worker.';
 
 -- A standby sees no session of the primary.
 CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
@@ -25,14 +24,30 @@ COMMENT ON FUNCTION pulse_internal.is_attached(text, bigint, bigint, bigint) IS
 
 -- A session that its client has ended counts at once, because without a sweep the clock does not
 -- advance.
+CREATE OR REPLACE FUNCTION pulse_internal.is_missing(
+    cause text, attachment bigint, incarnation bigint, beat_live_us bigint)
+  RETURNS boolean
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE
+  RETURN cause IS NOT NULL
+    OR coalesce(
+      pulse_internal.setting_us('disconnect_grace') IS NOT NULL
+        AND pulse_internal.attachment_state(attachment, incarnation) = 'ended'
+        AND pulse_internal.ended_live_us(attachment) >= beat_live_us,
+      false);
+COMMENT ON FUNCTION pulse_internal.is_missing(text, bigint, bigint, bigint) IS
+  'Returns whether the next sweep finds this worker lost, at the latest once disconnect_grace is '
+  'over. cause: what loss_cause() says of the worker''s heartbeat row.';
+
 CREATE OR REPLACE VIEW pulse_internal.living_worker AS
-  SELECT w.id, w.name, w.tasks, h.verdict AS status, h.isolated_job_id,
-         pulse_internal.slots_of(w.info) AS slots,
+  SELECT w.id, w.name, w.tasks, pulse_internal.status_of(h.verdict, w.info) AS status,
+         h.isolated_job_id, w.slots,
          CASE WHEN pg_catalog.json_typeof(w.info -> 'forbidden_flags') = 'array'
            THEN ARRAY(SELECT pg_catalog.json_array_elements_text(w.info -> 'forbidden_flags')) END
            AS forbidden_flags,
          pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
-           AS attached, w.started_at, w.info ->> 'version' AS version
+           AS attached, w.started_at, w.version,
+         coalesce(pulse_internal.told_number(w.info, 'databases_of_slots', 6) > 1, false)
+           AS shares_slots
     -- No JOIN: the rewriter reads each column of the tables that a JOIN names.
     FROM pulse.heartbeat AS h, pulse.worker AS w,
          (SELECT (SELECT pulse_internal.live_now_us()
@@ -40,15 +55,11 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
    -- A living worker has one of these states; an index has the states.
    WHERE w.state IN ('alive', 'draining') AND w.id = h.worker_id
      AND h.verdict NOT IN ('lost', 'stopped')
-     AND pulse_internal.loss_cause(h, moment.live_us) IS NULL
-     AND NOT coalesce(
-       pulse_internal.setting_us('disconnect_grace') IS NOT NULL
-         AND pulse_internal.attachment_state(h.attachment, h.incarnation) = 'ended'
-         AND pulse_internal.ended_live_us(h.attachment) >= h.beat_live_us,
-       false);
+     AND NOT pulse_internal.is_missing(pulse_internal.loss_cause(h, moment.live_us), h.attachment,
+                                       h.incarnation, h.beat_live_us);
 COMMENT ON VIEW pulse_internal.living_worker IS
   'Workers that the next sweep does not find lost. slots and forbidden_flags: as the worker told '
-  'when the worker registered; NULL if the worker did not tell.';
+  'last; NULL if the worker did not tell. shares_slots: jobs of other databases have slots too.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.last_servers(identifiers text[])
   RETURNS TABLE (identifier text, worker_id bigint, name text, seen_at timestamptz)
@@ -80,52 +91,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
   'Returns for each of these tasks the worker on record that served the task last, alive or among '
   'the last 1,000 that ended, and the worker''s last sign of life; NULL without a worker.';
-
--- A priority whose jobs are all in the future costs one step.
-CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
-    identifier text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz,
-    OUT next_due timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-  WITH RECURSIVE step (priority) AS (
-    (SELECT j.priority FROM pulse.job AS j
-      WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
-      ORDER BY j.priority LIMIT 1)
-    UNION ALL
-    SELECT (SELECT j.priority FROM pulse.job AS j
-             WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
-               AND j.priority > s.priority
-             ORDER BY j.priority LIMIT 1)
-      FROM step AS s WHERE s.priority IS NOT NULL
-  ), due AS (
-    SELECT d.run_at FROM step AS s CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
-         AND j.run_at <= moment
-       ORDER BY j.run_at LIMIT bound) AS d
-     LIMIT bound
-  ), first AS (
-    SELECT f.run_at FROM step AS s CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
-         AND j.run_at <= moment
-       ORDER BY j.run_at LIMIT 1) AS f
-  ), future AS (
-    SELECT f.run_at FROM step AS s CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
-         AND j.run_at > moment
-       ORDER BY j.run_at LIMIT 1) AS f
-  )
-  SELECT (SELECT count(*) FROM due), (SELECT min(f.run_at) FROM first AS f),
-         (SELECT min(f.run_at) FROM future AS f)
-    INTO jobs, oldest, next_due;
-END $$;
-COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
-  'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
-  'has been due for longest and when the next job falls due.';
 
 -- A loose index scan. The plan needs enable_sort, enable_seqscan and enable_bitmapscan off.
 CREATE OR REPLACE VIEW pulse_internal.first_ready AS
@@ -173,16 +138,15 @@ BEGIN
   END IF;
   RETURN QUERY
   WITH due AS MATERIALIZED (
-    SELECT h.*, bound / count(*) OVER () + 1 AS share
+    SELECT h.identifier, min(h.run_at) AS oldest, count(*) AS jobs,
+           bound / count(*) OVER () + 1 AS share
       FROM (SELECT * FROM pulse_internal.first_ready LIMIT 10000) AS h
-     WHERE h.run_at <= moment AND h.identifier <> ALL (fleet.served)
+     WHERE h.run_at <= moment AND h.identifier <> ALL (fleet.served) GROUP BY h.identifier
   ), open AS (
-    SELECT d.identifier, d.run_at AS oldest, CASE d.share WHEN 1 THEN 1 ELSE (
-        SELECT count(*) FROM (
-          SELECT FROM pulse_internal.ready_job AS j
-           WHERE j.identifier = d.identifier AND j.priority = d.priority
-             AND j.run_at <= moment LIMIT d.share) AS f) END AS jobs
-      FROM due AS d
+    SELECT d.identifier, d.oldest, greatest(c.due, d.jobs) AS jobs
+      FROM due AS d LEFT JOIN pulse_internal.count_due(
+             'task', ARRAY(SELECT m.identifier FROM due AS m WHERE m.share >= 2), NULL, moment,
+             (SELECT max(m.share) FROM due AS m), 0) AS c ON c.name = d.identifier
   ), late AS (
     SELECT p.identifier, min(p.run_at) AS oldest, count(*) AS jobs
       FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
@@ -195,8 +159,8 @@ BEGIN
    GROUP BY u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_tasks() IS
-  'Returns the tasks with due jobs that no living worker serves. Each priority of a task has a '
-  'share of 200, up to which the function counts open jobs; the function counts parked jobs among '
+  'Returns the tasks with due jobs that no living worker serves. Each task has a share of 200, up '
+  'to which the function counts open jobs; the function counts parked jobs among '
   'the 1,000 that have been due for longest.';
 
 CREATE OR REPLACE FUNCTION pulse.unserved()
@@ -225,8 +189,8 @@ COMMENT ON VIEW pulse.unserved IS
   'drains serves none. The cost follows the number of tasks, not of jobs.';
 COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.unserved.due_jobs IS
-  'How many jobs of the task are due. All tasks together are counted up to 200: where each '
-  'priority of a task reaches its share, there are more. Of jobs behind their queue only jobs '
+  'How many jobs of the task are due. All tasks together are counted up to 200: where a task '
+  'reaches its share, there may be more. Of jobs behind their queue only jobs '
   'among the 1,000 that have been due for longest';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
 COMMENT ON COLUMN pulse.unserved.last_worker_id IS

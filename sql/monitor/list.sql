@@ -111,17 +111,17 @@ BEGIN
       SELECT octet_length(o.last_error) FROM pulse.job AS o WHERE o.id < before_id
        ORDER BY o.id DESC LIMIT bound)));
   END IF;
-  ids := ARRAY(
-    SELECT j.id FROM (SELECT o.* FROM pulse.job AS o WHERE o.id < before_id
-                       ORDER BY o.id DESC LIMIT bound) AS j
-     WHERE pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
-             j.created_at, j.last_error, states, task, queue, key, error, error_line,
-               before, after)
-     LIMIT max_rows);
-  IF cardinality(ids) < max_rows THEN
-    SELECT o.id INTO checked_to FROM pulse.job AS o WHERE o.id < before_id
-     ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
-  END IF;
+  SELECT coalesce(array_agg(l.id) FILTER (WHERE l.is_met), '{}'),
+         max(l.id) FILTER (WHERE l.is_last)
+    INTO ids, checked_to
+    FROM (SELECT c.id, c.is_met, c.place = bound AS is_last
+            FROM (SELECT o.id, row_number() OVER (ORDER BY o.id DESC) AS place,
+                         pulse_internal.is_listed(o.state::text, o.identifier, o.queue_name,
+                           o.job_key, o.created_at, o.last_error, states, task, queue, key, error,
+                           error_line, before, after) AS is_met
+                    FROM pulse.job AS o WHERE o.id < before_id
+                   ORDER BY o.id DESC LIMIT bound) AS c
+           WHERE c.is_met OR c.place = bound LIMIT max_rows) AS l;
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, text,
     timestamptz, timestamptz, bigint, int, int) IS
@@ -141,17 +141,17 @@ BEGIN
       SELECT octet_length(o.last_error) FROM pulse.finished_job AS o WHERE o.id < before_id
        ORDER BY o.id DESC LIMIT bound)));
   END IF;
-  ids := ARRAY(
-    SELECT f.id FROM (SELECT o.* FROM pulse.finished_job AS o WHERE o.id < before_id
-                       ORDER BY o.id DESC LIMIT bound) AS f
-     WHERE pulse_internal.is_listed(f.state::text, f.identifier, f.queue_name, f.job_key,
-             f.created_at, f.last_error, states, task, queue, key, error, error_line,
-               before, after)
-     LIMIT max_rows);
-  IF cardinality(ids) < max_rows THEN
-    SELECT o.id INTO checked_to FROM pulse.finished_job AS o WHERE o.id < before_id
-     ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
-  END IF;
+  SELECT coalesce(array_agg(l.id) FILTER (WHERE l.is_met), '{}'),
+         max(l.id) FILTER (WHERE l.is_last)
+    INTO ids, checked_to
+    FROM (SELECT c.id, c.is_met, c.place = bound AS is_last
+            FROM (SELECT o.id, row_number() OVER (ORDER BY o.id DESC) AS place,
+                         pulse_internal.is_listed(o.state::text, o.identifier, o.queue_name,
+                           o.job_key, o.created_at, o.last_error, states, task, queue, key, error,
+                           error_line, before, after) AS is_met
+                    FROM pulse.finished_job AS o WHERE o.id < before_id
+                   ORDER BY o.id DESC LIMIT bound) AS c
+           WHERE c.is_met OR c.place = bound LIMIT max_rows) AS l;
 END $$;
 COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, text,
     timestamptz, timestamptz, bigint, int, int) IS
@@ -197,7 +197,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_error_search(text, text) IS
   'Raises 42501 where a caller who may not read errors of jobs searches by an error.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.listed_rows(ids bigint[], shows_errors boolean)
+CREATE OR REPLACE FUNCTION pulse_internal.listed_rows(
+    live bigint[], ended bigint[], shows_errors boolean)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
                  run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
                  worker_id bigint, created_at timestamptz, claimed_at timestamptz,
@@ -214,18 +215,18 @@ BEGIN
            CASE WHEN j.state::text = 'running' THEN j.progress END,
            CASE WHEN shows_errors THEN pulse_internal.excerpt(j.last_error) END,
            CASE WHEN shows_errors THEN pulse_internal.error_line(j.last_error) END
-      FROM pulse.job AS j WHERE j.id = ANY (ids)
+      FROM pulse.job AS j WHERE j.id = ANY (live)
     UNION ALL
     SELECT f.id, f.state::text, f.identifier, f.queue_name, f.priority::int, f.run_at,
            f.attempts::int, f.max_attempts::int, f.crashes::int, f.job_key, f.worker_id,
            f.created_at, f.claimed_at, f.finished_at, NULL,
            CASE WHEN shows_errors THEN pulse_internal.excerpt(f.last_error) END,
            CASE WHEN shows_errors THEN pulse_internal.error_line(f.last_error) END
-      FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS l
+      FROM pulse.finished_job AS f WHERE f.id = ANY (ended)) AS l
    ORDER BY 1 DESC;
 END $$;
-COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], boolean) IS
-  'Returns these live or ended jobs as list_jobs() shows jobs, the highest id first.';
+COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], bigint[], boolean) IS
+  'Returns these live and ended jobs as list_jobs() shows jobs, the highest id first.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
     states text[], task text, queue text, key text,
@@ -249,7 +250,7 @@ DECLARE
   live record;
   ended record;
   checked_to bigint;
-  listed bigint;
+  listed record;
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   PERFORM pulse_internal.check_states(states);
@@ -266,13 +267,18 @@ BEGIN
   END IF;
   -- The page ends at the first id that live_page() or ended_page() has not read.
   checked_to := greatest(live.checked_to, ended.checked_to);
+  SELECT array_agg(i.id) FILTER (WHERE i.is_live) AS live,
+         array_agg(i.id) FILTER (WHERE NOT i.is_live) AS ended, count(*) AS jobs INTO listed
+    FROM (SELECT a.id, a.is_live
+            FROM (SELECT u.id, true FROM unnest(live.ids) AS u (id)
+                   UNION ALL SELECT u.id, false FROM unnest(ended.ids) AS u (id)) AS a (id, is_live)
+           WHERE (a.id >= checked_to) IS NOT FALSE
+           ORDER BY a.id DESC LIMIT max_rows) AS i;
   RETURN QUERY
   SELECT l.* FROM pulse_internal.listed_rows(
-           live.ids || ended.ids, pulse_internal.may_read_errors()) AS l
-   WHERE (l.id >= checked_to) IS NOT FALSE
-   ORDER BY l.id DESC LIMIT max_rows;
-  GET DIAGNOSTICS listed = ROW_COUNT;
-  IF checked_to IS NOT NULL AND listed < max_rows THEN
+           listed.live, listed.ended, pulse_internal.may_read_errors()) AS l
+   ORDER BY l.id DESC;
+  IF checked_to IS NOT NULL AND listed.jobs < max_rows THEN
     id := checked_to;
     RETURN NEXT;
   END IF;

@@ -2,21 +2,19 @@
 -- groups by error. Each call reads a bounded number of rows, as list_jobs() does.
 
 CREATE OR REPLACE FUNCTION pulse_internal.ends_to_read(
-    ended_before timestamptz, before_id bigint)
+    ended_before timestamptz, before_id bigint, max_checked int)
   RETURNS int
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  max_checked CONSTANT int := 20000;
 BEGIN
   RETURN least(max_checked, pulse_internal.texts_to_read(ARRAY(
     SELECT octet_length(f.last_error) FROM pulse.finished_job AS f
      WHERE f.state <> 'completed' AND (f.finished_at, f.id) < (ended_before, before_id)
      ORDER BY f.finished_at DESC, f.id DESC LIMIT max_checked)));
 END $$;
-COMMENT ON FUNCTION pulse_internal.ends_to_read(timestamptz, bigint) IS
-  'Returns how many jobs a call that searches errors reads: the last 20,000 jobs that ended '
+COMMENT ON FUNCTION pulse_internal.ends_to_read(timestamptz, bigint, int) IS
+  'Returns how many jobs a call that searches errors reads: the last max_checked jobs that ended '
   'without success before a moment, or at this moment with an id below before_id, up to 8 MB of '
   'errors.';
 
@@ -75,9 +73,10 @@ BEGIN
     pulse.now() - pulse_internal.checked_age('newer_than', newer_than),
     below_end, below, max_rows,
     CASE num_nonnulls(error, error_line) WHEN 0 THEN 20000
-      ELSE pulse_internal.ends_to_read(below_end, below) END);
+      ELSE pulse_internal.ends_to_read(below_end, below, 20000) END);
   RETURN QUERY
-  SELECT l.* FROM pulse_internal.listed_rows(page.ids, pulse_internal.may_read_errors()) AS l
+  SELECT l.* FROM pulse_internal.listed_rows(
+           NULL, page.ids, pulse_internal.may_read_errors()) AS l
    ORDER BY l.finished_at DESC, l.id DESC;
   IF page.checked_to IS NOT NULL THEN
     id := page.checked_to;
@@ -141,13 +140,14 @@ COMMENT ON FUNCTION pulse_internal.group_failures(text[], text, text, text, text
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_failures_as_owner(
     states text[], task text, queue text, key text, error text, older_than interval,
-    newer_than interval, max_rows int)
+    newer_than interval, max_rows int, max_checked int)
   RETURNS TABLE (error_line text, jobs bigint, is_exact boolean, first_end timestamptz,
                  last_end timestamptz, tasks text[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
+  PERFORM pulse_internal.check_count('max_checked', max_checked, 1, 20000);
   PERFORM pulse_internal.check_states(states);
   PERFORM pulse_internal.check_error_search(error, NULL);
   RETURN QUERY
@@ -156,26 +156,28 @@ BEGIN
            pulse.now() - pulse_internal.checked_age('older_than', older_than),
            pulse.now() - pulse_internal.checked_age('newer_than', newer_than),
            pulse_internal.may_read_errors(),
-           pulse_internal.ends_to_read('infinity', 0)) AS g
+           pulse_internal.ends_to_read('infinity', 0, max_checked)) AS g
    ORDER BY g.last_end DESC, g.error_line LIMIT max_rows;
 END $$;
 COMMENT ON FUNCTION pulse_internal.list_failures_as_owner(text[], text, text, text, text, interval,
-    interval, int) IS
+    interval, int, int) IS
   'The body of pulse.list_failures().';
 
 CREATE OR REPLACE FUNCTION pulse.list_failures(
     states text[] = '{failed,quarantined}', task text = NULL, queue text = NULL, key text = NULL,
-    error text = NULL, older_than interval = NULL, newer_than interval = NULL, max_rows int = 20)
+    error text = NULL, older_than interval = NULL, newer_than interval = NULL, max_rows int = 20,
+    max_checked int = 20000)
   RETURNS TABLE (error_line text, jobs bigint, is_exact boolean, first_end timestamptz,
                  last_end timestamptz, tasks text[])
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE ROWS 50
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
-COMMENT ON FUNCTION pulse.list_failures(text[], text, text, text, text, interval, interval, int) IS
+COMMENT ON FUNCTION pulse.list_failures(text[], text, text, text, text, interval, interval, int,
+    int) IS
   'Returns the errors of jobs that ended without success and meet each condition that is not NULL, '
   'the error with the last end first, at most max_rows (1 to 1000). Conditions, rights and errors '
   'are as in list_jobs(). error_line: the line that the last errors of the jobs share, and the '
   'error_line of list_ended_jobs() and of a filter of start_operation(); empty for jobs without an '
-  'error. tasks: the first ten tasks of the jobs. A call reads the last 20,000 ends and 8 MB of '
-  'errors: where is_exact is false, the call stopped at a bound, and there may be more jobs and '
-  'earlier ends. For a role that may not read the tables all jobs are one group, whose '
-  'error_line is NULL.';
+  'error. tasks: the first ten tasks of the jobs. A call reads the last max_checked ends (1 to '
+  '20000) and 8 MB of errors: where is_exact is false, the call stopped at a bound, and there may '
+  'be more jobs and earlier ends. For a role that may not read the tables all jobs are one group, '
+  'whose error_line is NULL.';

@@ -41,16 +41,13 @@ BEGIN
   SELECT z.id, z.name, z.created_at, z.jobs, c.*
     FROM sized AS z
    CROSS JOIN LATERAL (
-     SELECT count(*), count(*) FILTER (WHERE l.state IN ('ready', 'parked')),
-            count(*) FILTER (WHERE l.state = 'running'),
-            count(*) FILTER (WHERE l.state = 'completed'),
-            count(*) FILTER (WHERE l.state IN ('failed', 'quarantined', 'expired')),
-            count(*) FILTER (WHERE l.state = 'cancelled'), max(l.finished_at)
-       FROM (SELECT coalesce(j.state::text, f.state::text, 'completed') AS state, f.finished_at
-               FROM (SELECT m.job_id FROM pulse.flow_job AS m WHERE m.flow_id = z.id
-                      LIMIT greatest(max_checks - z.jobs_before, 5)) AS m
-               LEFT JOIN pulse.job AS j ON j.id = m.job_id
-               LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id) AS l) AS c
+     SELECT count(*), count(*) FILTER (WHERE l.fate = 'waiting'),
+            count(*) FILTER (WHERE l.fate = 'running'),
+            count(*) FILTER (WHERE l.fate = 'completed'),
+            count(*) FILTER (WHERE l.fate = 'failed'),
+            count(*) FILTER (WHERE l.fate = 'cancelled'), max(l.finished_at)
+       FROM (SELECT m.fate, m.finished_at FROM pulse_internal.flow_member AS m
+              WHERE m.flow_id = z.id LIMIT greatest(max_checks - z.jobs_before, 5)) AS l) AS c
    ORDER BY z.id DESC;
 END $$;
 COMMENT ON FUNCTION pulse.list_flows(bigint, int) IS

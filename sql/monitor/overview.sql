@@ -3,59 +3,6 @@
 -- a bound. Where commits count nothing, every figure is counted so (uncounted.sql). The column
 -- `estimated` names the figures that are not exact.
 
-CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
-  RETURNS bigint
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-  RETURN (
-  WITH RECURSIVE task (identifier) AS (
-    (SELECT f.identifier FROM pulse.finished_job AS f
-      WHERE f.state = 'completed' ORDER BY f.identifier LIMIT 1)
-    UNION ALL
-    SELECT (SELECT f.identifier FROM pulse.finished_job AS f
-             WHERE f.state = 'completed' AND f.identifier > t.identifier
-             ORDER BY f.identifier LIMIT 1)
-      FROM task AS t WHERE t.identifier IS NOT NULL
-  )
-  SELECT count(*) FROM (
-    SELECT FROM (SELECT t.identifier FROM task AS t LIMIT 100) AS t CROSS JOIN LATERAL (
-      SELECT FROM pulse.finished_job AS f
-       WHERE f.state = 'completed' AND f.identifier = t.identifier AND f.finished_at > since
-       LIMIT bound) AS c
-     LIMIT bound) AS c);
-END $$;
-COMMENT ON FUNCTION pulse_internal.count_completed(timestamptz, int) IS
-  'Counts the kept completed jobs of 100 tasks that ended since a moment, up to a bound.';
-
--- As text: the update that adds the state expired makes the function too, and a session that parses
--- a comparison of states reads the casts of fifty types.
-CREATE OR REPLACE VIEW pulse_internal.not_completed AS
-  SELECT f.state::text AS state, f.finished_at FROM pulse.finished_job AS f
-   WHERE f.state <> 'completed';
-COMMENT ON VIEW pulse_internal.not_completed IS 'Kept jobs that ended without completing.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.count_not_completed(
-    since timestamptz, bound int, OUT failed bigint, OUT quarantined bigint, OUT cancelled bigint,
-    OUT expired bigint)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-  SELECT count(*) FILTER (WHERE e.state = 'failed'),
-         count(*) FILTER (WHERE e.state = 'quarantined'),
-         count(*) FILTER (WHERE e.state = 'cancelled'),
-         count(*) FILTER (WHERE e.state = 'expired')
-    INTO failed, quarantined, cancelled, expired
-    FROM (SELECT n.state FROM pulse_internal.not_completed AS n
-           WHERE n.finished_at > since
-           ORDER BY n.finished_at DESC LIMIT bound) AS e;
-END $$;
-COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
-  'Counts the kept jobs that ended since a moment without completing, the last jobs up to a bound '
-  'in all.';
-
 -- A standby has no liveness clock, so a standby counts no worker as silent.
 CREATE OR REPLACE FUNCTION pulse_internal.count_workers(
     OUT alive bigint, OUT draining bigint, OUT silent bigint, OUT lost bigint)
@@ -112,78 +59,113 @@ COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
   'pause, jobs due later, and due within the next minute, each up to a bound, and tells since '
   'when the oldest job has been due.';
 
--- A job behind its queue is due or is not due. A small count tells the other count, so the parts
--- add up to the count of commits.
-CREATE OR REPLACE FUNCTION pulse_internal.split_parked(
-    jobs bigint, bound int, INOUT due bigint, INOUT future bigint, OUT is_cut boolean)
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-  is_cut := due >= bound AND future >= bound;
-  IF is_cut THEN
-    RETURN;
-  ELSIF future < bound THEN
-    future := least(future, jobs);
-    due := jobs - future;
-  ELSE
-    due := least(due, jobs);
-    future := jobs - due;
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.split_parked(bigint, int, bigint, bigint) IS
-  'Completes two counts that stopped at a bound from the count of all jobs behind queues; is_cut: '
-  'both counts stopped, so the counts are the jobs that the query read.';
-
--- Reads tasks that may have future jobs first, then tasks of which nothing was claimed for longest:
--- of a task that the function does not read, all ready jobs are due.
-CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
-    moment timestamptz, counts_pauses boolean, OUT ready bigint, OUT behind_queues bigint,
-    OUT after_others bigint, OUT running bigint, OUT is_exact boolean, OUT due bigint,
-    OUT future bigint, OUT soon bigint, OUT oldest timestamptz, OUT is_cut boolean,
-    OUT more_soon boolean, OUT behind_pause bigint, OUT counted_at timestamptz)
+-- Commits count each queue. The jobs of a queue whose latest job is due are due, and those of a
+-- queue whose soonest job is not due are future; of the largest other queues the index tells.
+CREATE OR REPLACE FUNCTION pulse_internal.counted_behind_queues(
+    moment timestamptz, OUT future bigint, OUT due_paused bigint, OUT due_full bigint,
+    OUT behind_pauses bigint, OUT future_is_cut boolean, OUT paused_is_cut boolean,
+    OUT full_is_cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  most_tasks CONSTANT int := 120;
+  most_queues CONSTANT int := 20;
+  most_jobs CONSTANT int := 100;
+BEGIN
+  WITH queue AS MATERIALIZED (
+    SELECT d.name, d.parked - d.after_others AS jobs, d.latest_run_at,
+           d.latest_run_at <= moment AS is_due, (d.soonest_run_at > moment) IS TRUE AS is_future
+      FROM pulse_internal.depths() AS d
+     WHERE d.kind = 'queue' AND d.parked > d.after_others
+  ), asked AS (
+    SELECT array_agg(q.name) AS names, array_agg(q.latest_run_at) AS latest,
+           most_jobs / greatest(count(*), 1) AS share
+      FROM (SELECT q.name, q.latest_run_at FROM queue AS q
+             WHERE NOT q.is_due AND NOT q.is_future AND q.name IS NOT NULL
+             ORDER BY q.jobs DESC, q.name LIMIT most_queues) AS q
+  ), seen AS (
+    SELECT c.name, c.due, c.future, c.more_due, c.more_future
+      FROM asked AS a CROSS JOIN LATERAL pulse_internal.count_due(
+             'queue', a.names, a.latest, moment, a.share, a.share, most_jobs) AS c
+     WHERE a.names IS NOT NULL
+  ), pause AS MATERIALIZED (
+    SELECT u.name FROM unnest(pulse_internal.paused_queues(
+             ARRAY(SELECT q.name FROM queue AS q WHERE q.name IS NOT NULL))) AS u (name)
+  ), part AS (
+    SELECT p.name IS NOT NULL AS is_paused, q.jobs,
+           CASE WHEN q.is_due THEN 0 WHEN q.is_future THEN q.jobs
+             WHEN s.more_future AND NOT s.more_due THEN greatest(q.jobs - s.due, s.future)
+             ELSE coalesce(s.future, 0) END AS future,
+           CASE WHEN q.is_due THEN q.jobs WHEN q.is_future THEN 0
+             WHEN NOT s.more_future THEN greatest(q.jobs - s.future, s.due)
+             ELSE coalesce(s.due, 0) END AS due,
+           NOT q.is_due AND NOT q.is_future AND (s.more_due AND s.more_future) IS NOT FALSE
+             AS is_cut,
+           -- Which of the further queues are paused is not known.
+           q.name IS NULL AND EXISTS (SELECT FROM pulse_internal.paused_name) AS may_be_paused
+      FROM queue AS q LEFT JOIN seen AS s ON s.name = q.name LEFT JOIN pause AS p ON p.name = q.name
+  )
+  SELECT coalesce(sum(p.future), 0), coalesce(sum(p.due) FILTER (WHERE p.is_paused), 0),
+         coalesce(sum(p.due) FILTER (WHERE NOT p.is_paused AND NOT p.may_be_paused), 0),
+         coalesce(sum(p.jobs) FILTER (WHERE p.is_paused), 0), coalesce(bool_or(p.is_cut), false),
+         coalesce(bool_or(p.may_be_paused OR p.is_cut AND p.is_paused), false),
+         coalesce(bool_or(p.may_be_paused OR p.is_cut AND NOT p.is_paused), false)
+    INTO future, due_paused, due_full, behind_pauses, future_is_cut, paused_is_cut, full_is_cut
+    FROM part AS p;
+END $$;
+COMMENT ON FUNCTION pulse_internal.counted_behind_queues(timestamptz) IS
+  'Splits the jobs that commits count behind queues into future jobs, due jobs of paused queues, '
+  'and other due jobs; behind_pauses: all jobs of paused queues. is_cut: some queue has many due '
+  'and many future jobs, or may be paused, and the function has not read all jobs of the queue.';
+
+-- Reads tasks that may have due and future jobs first, then tasks of which nothing was claimed for
+-- longest: of a task that the function does not read, all ready jobs are due, or all are future.
+CREATE OR REPLACE FUNCTION pulse_internal.counted_open(
+    moment timestamptz, OUT ready bigint, OUT behind_queues bigint, OUT after_others bigint,
+    OUT running bigint, OUT is_exact boolean, OUT due bigint, OUT future bigint, OUT soon bigint,
+    OUT oldest timestamptz, OUT is_cut boolean, OUT more_soon boolean, OUT counted_at timestamptz)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  most_tasks CONSTANT int := 150;
 BEGIN
   WITH d AS MATERIALIZED (
     SELECT * FROM pulse_internal.depths()
   ), task AS MATERIALIZED (
-    SELECT d.name, d.ready, d.latest_run_at, d.latest_run_at > moment AS may_be_future,
-           d.name IS NOT NULL AND row_number() OVER (
-             ORDER BY d.name IS NULL, d.latest_run_at <= moment, d.claimed_at NULLS FIRST)
-             <= most_tasks AS is_checked
-      FROM d WHERE d.kind = 'task' AND d.ready > 0
+    SELECT t.*, row_number() OVER (ORDER BY t.is_far_future, t.is_due, t.is_future,
+                                            t.claimed_at NULLS FIRST, t.name COLLATE "C") AS place
+      FROM (SELECT d.name, d.ready, d.claimed_at, d.latest_run_at,
+                   d.latest_run_at <= moment AS is_due,
+                   (d.soonest_run_at > moment) IS TRUE AS is_future,
+                   (d.soonest_run_at > moment + interval '1 minute') IS TRUE AS is_far_future
+              FROM d WHERE d.kind = 'task' AND d.ready > 0) AS t
   ), asked AS (
-    SELECT array_agg(t.name) AS names, array_agg(t.ready) AS ready,
-           array_agg(t.latest_run_at) AS latest
-      FROM task AS t WHERE t.is_checked
+    SELECT array_agg(t.name ORDER BY t.place) AS names,
+           array_agg(t.ready ORDER BY t.place) AS ready,
+           array_agg(t.latest_run_at ORDER BY t.place) AS latest
+      FROM task AS t
+     WHERE t.name IS NOT NULL AND NOT t.is_far_future AND t.place <= most_tasks
   ), open AS (
-    SELECT sum(coalesce(j.due, t.ready)) AS due, sum(j.future) AS future, sum(j.soon) AS soon,
-           min(j.oldest) AS oldest, bool_or(coalesce(j.is_cut, t.may_be_future)) AS is_cut,
-           bool_or(coalesce(j.more_soon, t.may_be_future)) AS more_soon
+    SELECT sum(CASE WHEN t.is_due THEN t.ready WHEN t.is_future THEN 0 ELSE j.due END) AS due,
+           sum(CASE WHEN t.is_due THEN 0 WHEN t.is_future THEN t.ready ELSE j.future END)
+             AS future,
+           sum(j.soon) AS soon, min(j.oldest) AS oldest,
+           bool_or(NOT t.is_due AND NOT t.is_future AND j.is_cut IS NOT FALSE) AS is_cut,
+           bool_or(NOT t.is_due AND NOT t.is_far_future AND j.more_soon IS NOT FALSE) AS more_soon
       FROM task AS t
       LEFT JOIN (SELECT j.* FROM asked AS a CROSS JOIN LATERAL
-                   pulse_internal.due_jobs(a.names, a.ready, a.latest) AS j) AS j
-           ON t.is_checked AND j.name = t.name
-  ), parked AS (
-    SELECT array_agg(d.name) AS names FROM d
-     WHERE counts_pauses AND d.kind = 'queue' AND d.parked > 0 AND d.name IS NOT NULL
-  ), pause AS (
-    SELECT coalesce(sum(d.parked - d.after_others), 0)::bigint AS jobs
-      FROM parked AS p CROSS JOIN LATERAL unnest(pulse_internal.paused_queues(p.names)) AS q (name)
-      JOIN d ON d.kind = 'queue' AND d.name = q.name
+                   pulse_internal.due_jobs(a.names, a.ready, a.latest, moment, true, 700) AS j
+                  WHERE a.names IS NOT NULL) AS j ON j.name = t.name
   )
   SELECT d.ready, d.parked - d.after_others, d.after_others, d.running, d.is_exact,
          coalesce(o.due, 0), coalesce(o.future, 0), coalesce(o.soon, 0), o.oldest,
-         coalesce(o.is_cut, false), coalesce(o.more_soon, false), p.jobs, d.counted_at
+         coalesce(o.is_cut, false), coalesce(o.more_soon, false), d.counted_at
     INTO ready, behind_queues, after_others, running, is_exact, due, future, soon, oldest, is_cut,
-         more_soon, behind_pause, counted_at
-    FROM d CROSS JOIN open AS o CROSS JOIN pause AS p WHERE d.kind = 'all';
+         more_soon, counted_at
+    FROM d CROSS JOIN open AS o WHERE d.kind = 'all';
 END $$;
-COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz, boolean) IS
+COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz) IS
   'Adds up the counts of commits: ready jobs by whether the jobs are due, at this moment or '
-  'within a minute, jobs behind queues, after others and running, and with counts_pauses the jobs '
-  'behind paused queues.';
+  'within a minute, jobs behind queues, after others and running.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures
@@ -193,35 +175,47 @@ DECLARE
   bound CONSTANT int := 150;
   seen record;
   parked record;
-  split record;
-  may_be_future boolean;
+  queues record;
   f pulse_internal.live_figures;
+  future_is_cut boolean := false;
+  paused_is_cut boolean := false;
+  full_is_cut boolean := false;
 BEGIN
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
-  SELECT * INTO seen FROM pulse_internal.counted_open(moment, parked.due >= bound);
-  SELECT * INTO split FROM pulse_internal.split_parked(
-    seen.behind_queues, bound, parked.due, parked.future);
+  SELECT * INTO seen FROM pulse_internal.counted_open(moment);
+  -- A small count is exact, and tells the other count: the parts add up to the count of commits.
+  f.parked_future := least(parked.future, seen.behind_queues);
+  f.parked_paused := parked.paused;
+  IF parked.due >= bound THEN
+    SELECT * INTO queues FROM pulse_internal.counted_behind_queues(moment);
+    f.parked_paused := queues.due_paused;
+    paused_is_cut := queues.paused_is_cut;
+    full_is_cut := queues.paused_is_cut OR queues.full_is_cut AND parked.future >= bound;
+    future_is_cut := queues.future_is_cut AND parked.future >= bound;
+  END IF;
+  IF parked.future >= bound AND parked.due < bound THEN
+    f.parked_future := greatest(seen.behind_queues - parked.due, 0);
+  ELSIF parked.future >= bound THEN
+    f.parked_future := queues.future;
+  END IF;
+  f.parked_full := greatest(seen.behind_queues - f.parked_future - f.parked_paused, 0);
+  IF full_is_cut THEN
+    f.parked_full := queues.due_full;
+  END IF;
   f.ready := seen.due;
   f.future := seen.future;
   f.due_next_minute := seen.soon + parked.next_minute;
-  f.parked_future := split.future;
   f.parked_waiting := seen.after_others;
-  f.parked_paused := least(CASE WHEN parked.due < bound THEN parked.paused
-                             ELSE seen.behind_pause END, split.due);
-  f.parked_full := split.due - f.parked_paused;
   f.running := seen.running;
   f.oldest_due_at := least(seen.oldest, parked.oldest);
   f.counted_at := seen.counted_at;
-  -- Among the parked jobs of paused queues may be some of the future jobs.
-  may_be_future := parked.due >= bound AND split.future > 0 AND f.parked_paused > 0;
   f.estimated := ARRAY(
     SELECT n.name FROM (VALUES
       ('ready', seen.is_cut), ('future', seen.is_cut),
       ('due_next_minute', seen.more_soon OR parked.next_minute >= bound),
-      ('parked_future', split.is_cut AND parked.future >= bound),
-      ('parked_paused', may_be_future OR split.is_cut AND parked.due >= bound),
-      ('parked_full', may_be_future OR split.is_cut AND parked.due >= bound),
-      ('parked_waiting', false), ('running', false)) AS n (name, is_cut)
+      ('parked_future', future_is_cut), ('parked_paused', paused_is_cut),
+      ('parked_full', full_is_cut), ('parked_waiting', false), ('running', false))
+        AS n (name, is_cut)
      WHERE n.is_cut OR NOT seen.is_exact);
   RETURN f;
 END $$;
@@ -255,10 +249,11 @@ DECLARE
 BEGIN
   RETURN QUERY
   SELECT moment, j.ready, j.future, j.due_next_minute, j.parked_future, j.parked_paused,
-         j.parked_full, j.parked_waiting, j.running, j.estimated, j.oldest_due_at,
-         moment - j.oldest_due_at,
-         coalesce(pulse_internal.completed_since(moment - interval '1 minute'),
-                  pulse_internal.count_completed(moment - interval '1 minute', 10000)),
+         j.parked_full, j.parked_waiting, j.running,
+         j.estimated || CASE WHEN c.jobs IS NULL THEN '{completed}'::text[] END
+           || CASE WHEN e.is_cut THEN '{failed,quarantined,cancelled,expired}'::text[] END,
+         j.oldest_due_at, moment - j.oldest_due_at,
+         coalesce(c.jobs, pulse_internal.count_completed(moment - interval '1 minute', 10000)),
          e.failed, e.quarantined, e.cancelled, e.expired, w.alive, w.draining, w.silent, w.lost,
          s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
@@ -266,6 +261,7 @@ BEGIN
          pulse_internal.is_swept(pulse_internal.two_sweep_intervals()), j.counted_at, b.shard,
          pulse_internal.dead_letters_refused()
     FROM pulse_internal.live_figures(moment) AS j
+   CROSS JOIN (SELECT pulse_internal.completed_since(moment - interval '1 minute') AS jobs) AS c
    CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
    CROSS JOIN pulse_internal.id_bounds AS b
@@ -301,22 +297,23 @@ COMMENT ON COLUMN pulse.overview.parked_full IS
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are not exact; empty: all are exact. Where commits count, '
-  'estimated names ready and future if some task has many of both, and jobs behind queues if 150 '
-  'or more are due and as many are not. Elsewhere estimated names counts of more than 1,000, and '
-  'of ready jobs counts that may miss some among many. The named counts are the jobs that the '
+  'Which of the counts of live and ended jobs are not exact; empty: all are exact. Where commits '
+  'count, estimated names ready and future if some task has many of both, and jobs behind queues '
+  'if some queue has. Elsewhere estimated names completed, counts of live jobs of more than 1,000, '
+  'and of ready jobs counts that may miss some among many. The named counts are the jobs that the '
   'query read, so there are as many or more';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
-  'run_at of the open or parked job that has been due for longest, of open jobs among 120 tasks, '
-  'first the tasks of which nothing was claimed for longest; where no commit counts, of more than '
-  '1,000 open jobs among the first 150 tasks and priorities; NULL without such a job';
+  'run_at of the open or parked job that has been due for longest, of open jobs among the tasks '
+  'that 700 pages tell of (some 80 to 150), first the tasks of which nothing was claimed for '
+  'longest; where no commit counts, of more than 1,000 open jobs among the first 150 tasks and '
+  'priorities; NULL without such a job';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
   'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept jobs '
   'only, up to 10,000';
 COMMENT ON COLUMN pulse.overview.failed IS
-  'Jobs that failed for good within the last minute; failed and the next three columns are '
-  'counted up to 10,000 together';
+  'Jobs that failed for good within the last minute; failed and the next three columns count the '
+  'last 10,000 ends together, and if there are as many, estimated names the four';
 COMMENT ON COLUMN pulse.overview.quarantined IS 'Jobs that were quarantined within the last minute';
 COMMENT ON COLUMN pulse.overview.cancelled IS 'Jobs that were cancelled within the last minute';
 COMMENT ON COLUMN pulse.overview.expired IS 'Jobs that expired within the last minute';

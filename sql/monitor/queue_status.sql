@@ -52,30 +52,33 @@ CREATE OR REPLACE FUNCTION pulse_internal.status_candidates(max_rows int)
 DECLARE
   most_stored CONSTANT int := 10000;
   is_counted CONSTANT boolean := pulse_internal.has_depths();
+  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
   WITH known AS MATERIALIZED (
     SELECT d.name COLLATE "C" AS name, d.parked,
            CASE WHEN d.is_exact THEN d.after_others END AS after_others, d.ready, d.running,
-           d.claimed_at, true AS has_jobs, d.is_exact
+           d.claimed_at, (d.soonest_run_at > moment) IS TRUE AS has_but_future,
+           true AS has_jobs, d.is_exact
       FROM pulse_internal.depths() AS d
      WHERE is_counted AND d.kind = 'queue' AND d.ready + d.parked + d.running > 0
     UNION ALL
-    SELECT w.name, 1, NULL, NULL, NULL, NULL, true, true
+    SELECT w.name, 1, NULL, NULL, NULL, NULL, false, true, true
       FROM pulse_internal.parked_queues(max_rows + 1) AS w (name) WHERE NOT is_counted
     UNION ALL
-    SELECT a.name, 1, NULL, NULL, NULL, NULL, true, true
+    SELECT a.name, 1, NULL, NULL, NULL, NULL, false, true, true
       FROM pulse_internal.queues_after_others(max_rows + 1) AS a (name) WHERE NOT is_counted
     UNION ALL
-    SELECT o.name, NULL, NULL, NULL, NULL, NULL, true, true
+    SELECT o.name, NULL, NULL, NULL, NULL, NULL, false, true, true
       FROM pulse_internal.open_queues(max_rows + 1) AS o (name) WHERE NOT is_counted
     UNION ALL
-    SELECT s.name, NULL, NULL, NULL, NULL, NULL, false, true
+    SELECT s.name, NULL, NULL, NULL, NULL, NULL, false, false, true
       FROM pulse_internal.stored_queues(most_stored + 1) AS s (name)
   ), named AS (
     SELECT k.name, sum(k.parked)::bigint AS parked, sum(k.after_others)::bigint AS after_others,
            sum(k.ready)::bigint AS ready, sum(k.running)::bigint AS running,
-           max(k.claimed_at) AS claimed_at, bool_or(k.has_jobs) AS has_jobs
+           max(k.claimed_at) AS claimed_at, bool_or(k.has_but_future) AS has_but_future,
+           bool_or(k.has_jobs) AS has_jobs
       FROM known AS k GROUP BY k.name
   ), whole AS (
     SELECT bool_and(k.name IS NOT NULL AND k.is_exact)
@@ -85,7 +88,7 @@ BEGIN
   )
   SELECT n.name, row_number() OVER (
            ORDER BY n.name IS NULL, n.parked > 0 DESC NULLS LAST, NOT n.has_jobs,
-                    n.claimed_at NULLS FIRST, n.name),
+                    n.has_but_future, n.claimed_at NULLS FIRST, n.name),
          CASE WHEN is_counted THEN n.parked END, n.after_others, n.ready, n.running, w.is_whole
     FROM named AS n CROSS JOIN whole AS w;
 END $$;
@@ -105,7 +108,7 @@ DECLARE
   jobs bigint;
   names text[];
 BEGIN
-  SELECT count(*), array_agg(DISTINCT p.name) FILTER (WHERE starts_with(p.name, level || '/'))
+  SELECT count(*), array_agg(DISTINCT p.name) FILTER (WHERE pulse_internal.is_within(p.name, level))
     INTO jobs, names
     FROM (SELECT j.queue_name AS name FROM pulse.job AS j
            WHERE j.index_lane = 'p' LIMIT most_jobs + 1) AS p;
@@ -128,6 +131,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.level_candidates(level text, max_rows 
 DECLARE
   most_open CONSTANT int := 10000;
   is_counted CONSTANT boolean := pulse_internal.has_depths();
+  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
   WITH depth AS MATERIALIZED (
@@ -138,8 +142,8 @@ BEGIN
   ), known AS MATERIALIZED (
     SELECT d.name COLLATE "C" AS name, d.parked,
            CASE WHEN d.is_exact THEN d.after_others END AS after_others, d.ready, d.running,
-           d.claimed_at
-      FROM depth AS d WHERE d.name = level OR starts_with(d.name, level || '/')
+           d.claimed_at, (d.soonest_run_at > moment) IS TRUE AS has_but_future
+      FROM depth AS d WHERE d.name = level OR pulse_internal.is_within(d.name, level)
   ), open AS MATERIALIZED (
     SELECT w.queue_name AS name FROM counted AS c
      CROSS JOIN LATERAL pulse_internal.jobs_within(level, most_open) AS w WHERE NOT c.is_whole
@@ -152,19 +156,20 @@ BEGIN
     UNION
     SELECT a.name FROM counted AS c
      CROSS JOIN LATERAL pulse_internal.queues_after_others(max_rows + 1) AS a (name)
-     WHERE NOT c.is_whole AND starts_with(a.name, level || '/')
+     WHERE NOT c.is_whole AND pulse_internal.is_within(a.name, level)
     UNION
     SELECT level
   ), named AS MATERIALIZED (
     SELECT k.* FROM known AS k
     UNION ALL
-    SELECT f.name, z.jobs, z.jobs, z.jobs, z.jobs, NULL
+    SELECT f.name, z.jobs, z.jobs, z.jobs, z.jobs, NULL, false
       FROM found AS f CROSS JOIN counted AS c
      CROSS JOIN LATERAL (SELECT CASE WHEN c.is_whole THEN 0 END AS jobs) AS z
      WHERE f.name IS NOT NULL AND NOT EXISTS (SELECT FROM known AS k WHERE k.name = f.name)
   )
   SELECT n.name, row_number() OVER (
-           ORDER BY n.name <> level, n.parked = 0, n.claimed_at NULLS FIRST, n.name),
+           ORDER BY n.name <> level, n.parked = 0, n.has_but_future, n.claimed_at NULLS FIRST,
+                    n.name),
          n.parked, n.after_others, n.ready, n.running,
          c.is_whole OR count(*) OVER () <= max_rows AND (SELECT count(*) FROM open) < most_open
            AND NOT EXISTS (SELECT FROM found AS f WHERE f.name IS NULL)
@@ -175,6 +180,9 @@ COMMENT ON FUNCTION pulse_internal.level_candidates(text, int) IS
   'of which nothing was claimed for longest, with the counts of commits; is_whole: there are no '
   'others.';
 
+-- The jobs of the queue or level in of_queue are counted exactly where there are few. Rows `beyond`
+-- tell of jobs of which no reason is known: of queues that have more jobs than were checked, and of
+-- further queues within a listed level. A level of a listed queue has a row, too.
 CREATE OR REPLACE FUNCTION pulse_internal.status_jobs(of_queue text, max_rows int)
   RETURNS TABLE (queue_name text, reason text, jobs bigint, is_cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
@@ -192,7 +200,6 @@ BEGIN
     SELECT c.queue_name, c.waiting, c.after_others, c.open, c.running FROM candidate AS c
      WHERE c.place <= max_rows AND c.queue_name IS NOT NULL
   ), share AS MATERIALIZED (
-    -- The jobs of the queue or level in of_queue are counted exactly where there are few.
     SELECT CASE WHEN of_queue IS NULL OR bool_or(l.waiting IS NULL)
                   OR sum(l.waiting + l.open + l.running) > most_jobs
              THEN most_jobs / greatest(count(*), 1) END AS jobs
@@ -212,10 +219,10 @@ BEGIN
   SELECT v.name, p.reason, sum(p.jobs)::bigint, bool_or(p.is_cut)
     FROM level AS v JOIN part AS p ON p.queue_name = v.queue_name GROUP BY v.name, p.reason
   UNION ALL
-  SELECT DISTINCT v.name, 'stored', 0::bigint, false FROM level AS v
+  -- Of further queues within a level nothing may tell.
+  SELECT DISTINCT v.name, 'stored', 0::bigint, of_queue IS NULL AND v.name <> v.queue_name
+         AND EXISTS (SELECT FROM candidate AS c WHERE NOT c.is_whole) FROM level AS v
   UNION ALL
-  -- Jobs of which no reason is known: of queues that have more than were checked, and of further
-  -- queues within a listed level.
   SELECT v.name, 'beyond', sum(c.waiting - p.seen)::bigint, true
     FROM level AS v
     JOIN (SELECT r.queue_name, sum(r.jobs) FILTER (WHERE r.reason NOT IN ('ready', 'running'))
@@ -236,9 +243,11 @@ BEGIN
    GROUP BY b.name, j.reason
   UNION ALL
   SELECT NULL, 'names', CASE WHEN bool_and(c.is_whole) THEN count(*) FILTER (
-           WHERE c.place > max_rows OR c.queue_name IS NULL) END, true
-    FROM candidate AS c WHERE of_queue IS NULL
-  HAVING bool_or(c.place > max_rows OR c.queue_name IS NULL OR NOT c.is_whole)
+           WHERE c.queue_name IS NULL OR NOT c.is_shown) END, true
+    FROM (SELECT k.queue_name, k.is_whole, k.place <= max_rows
+                 OR k.queue_name IN (SELECT v.name FROM level AS v) AS is_shown
+            FROM candidate AS k WHERE of_queue IS NULL) AS c
+  HAVING bool_or(c.queue_name IS NULL OR NOT c.is_shown OR NOT c.is_whole)
   UNION ALL
   SELECT of_queue, 'unknown', 0, true FROM candidate AS c
    WHERE of_queue IS NOT NULL AND c.place = 1 AND NOT c.is_whole;
@@ -289,9 +298,10 @@ COMMENT ON FUNCTION pulse.queue_status(text, int) IS
   'queues within the level have at most 100,000 jobs together; else estimated is true, the numbers '
   'are as commits count the jobs, and the reasons are those of a part of the jobs. Without a name, '
   'of at most max_rows queues and the levels of the queues: first queues with waiting jobs of '
-  'which nothing was claimed for longest, then further queues with jobs, then queues with settings '
-  'or a pause. A last row without a name tells how many more queues there are. The view '
-  'pulse.queue_status describes the columns. Raises PU004 for max_rows out of range.';
+  'which nothing was claimed for longest, those that have but future jobs last, then further '
+  'queues with jobs, then queues with settings or a pause. A last row without a name tells how '
+  'many more queues there are. The view pulse.queue_status describes the columns. Raises PU004 '
+  'for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,

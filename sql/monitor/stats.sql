@@ -1,42 +1,32 @@
 -- Depth and age of waiting and running jobs, cheap enough to be polled. Commits count the jobs
 -- (depths.sql). Where nothing is counted, as without preloading, jobs are counted from indexes up
--- to a bound (uncounted.sql). Ages are exact: the oldest job of each priority of a task or queue
--- stands first on its index.
+-- to a bound (uncounted.sql). The oldest job of each priority of a task or queue stands first on
+-- its index, so an age is exact for 20 priorities.
 
 -- First come the names of which nothing was claimed for longest, so that a stuck one is listed,
--- then tasks that have but future jobs, and names without waiting jobs last. Where not all tasks
--- are listed, an index tells before which of them have but future jobs.
-CREATE OR REPLACE FUNCTION pulse_internal.ranked_depths(
-    max_rows int, of_kind text, moment timestamptz)
+-- then names that have but future jobs, and names without waiting jobs last. A name whose first due
+-- job was claimed since the last recount seems to have due jobs until the next recount: of such a
+-- name something was claimed lately.
+CREATE OR REPLACE FUNCTION pulse_internal.ranked_depths(of_kind text, moment timestamptz)
   RETURNS TABLE (kind text, name text, ready bigint, parked bigint, running bigint,
-                 latest_run_at timestamptz, is_exact boolean, counted_at timestamptz, place bigint)
+                 latest_run_at timestamptz, has_but_future boolean, is_exact boolean,
+                 counted_at timestamptz, place bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
-  WITH depth AS MATERIALIZED (
-    SELECT * FROM pulse_internal.depths() AS d
-     WHERE d.kind <> 'all' AND (of_kind IS NULL OR d.kind = of_kind)
-  ), unsure AS MATERIALIZED (
-    SELECT d.name, d.latest_run_at FROM depth AS d
-     WHERE d.kind = 'task' AND d.ready > 0 AND d.parked = 0 AND d.latest_run_at > moment
-       AND d.name IS NOT NULL
-       AND (SELECT count(*) FROM depth AS t WHERE t.kind = 'task') > max_rows
-     ORDER BY d.claimed_at NULLS FIRST, d.name LIMIT 1000
-  ), later AS MATERIALIZED (
-    SELECT t.name FROM pulse_internal.due_of_tasks(ARRAY(SELECT u.name FROM unsure AS u),
-             ARRAY(SELECT u.latest_run_at FROM unsure AS u), 1) AS t
-     WHERE t.due = 0 AND NOT t.more_due
-  )
-  SELECT d.kind, d.name, d.ready, d.parked, d.running, d.latest_run_at, d.is_exact, d.counted_at,
+  SELECT d.kind, d.name, d.ready, d.parked, d.running, d.latest_run_at,
+         (d.soonest_run_at > moment) IS TRUE, d.is_exact, d.counted_at,
          row_number() OVER (
            PARTITION BY d.kind
-           ORDER BY d.name IS NULL, d.ready + d.parked = 0, l.name IS NOT NULL,
+           ORDER BY d.name IS NULL, d.ready + d.parked = 0, (d.soonest_run_at > moment) IS TRUE,
                     d.claimed_at NULLS FIRST, d.name COLLATE "C")
-    FROM depth AS d LEFT JOIN later AS l ON d.kind = 'task' AND l.name = d.name;
+    FROM pulse_internal.depths() AS d
+   WHERE d.kind <> 'all' AND (of_kind IS NULL OR d.kind = of_kind);
 END $$;
-COMMENT ON FUNCTION pulse_internal.ranked_depths(int, text, timestamptz) IS
-  'Returns the depths of tasks and queues, and in which place each is listed among max_rows.';
+COMMENT ON FUNCTION pulse_internal.ranked_depths(text, timestamptz) IS
+  'Returns the depths of tasks and queues, and in which place each is listed; has_but_future: no '
+  'waiting job is due.';
 
 -- Nothing reads the jobs that a row without a name adds up.
 CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind text)
@@ -46,23 +36,24 @@ CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind te
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  -- So many are checked for their oldest job, and for jobs that are not due.
-  most_tasks CONSTANT int := 250;
+  -- So many are checked for their oldest job.
   most_queues CONSTANT int := 100;
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
   WITH ranked AS MATERIALIZED (
-    SELECT r.* FROM pulse_internal.ranked_depths(max_rows, of_kind, moment) AS r
+    SELECT r.* FROM pulse_internal.ranked_depths(of_kind, moment) AS r
   ), listed AS MATERIALIZED (
     SELECT r.* FROM ranked AS r WHERE r.name IS NOT NULL AND r.place <= max_rows
   ), asked AS (
-    SELECT array_agg(l.name) AS names, array_agg(l.ready) AS ready,
-           array_agg(l.latest_run_at) AS latest
-      FROM listed AS l WHERE l.kind = 'task' AND l.ready > 0 AND l.place <= most_tasks
+    SELECT array_agg(l.name ORDER BY l.place) AS names,
+           array_agg(l.ready ORDER BY l.place) AS ready,
+           array_agg(l.latest_run_at ORDER BY l.place) AS latest
+      FROM listed AS l WHERE l.kind = 'task' AND l.ready > 0 AND NOT l.has_but_future
   ), due AS MATERIALIZED (
     SELECT j.* FROM asked AS a
-     CROSS JOIN LATERAL pulse_internal.due_jobs(a.names, a.ready, a.latest) AS j
+     CROSS JOIN LATERAL pulse_internal.due_jobs(a.names, a.ready, a.latest, moment, false, 700) AS j
+     WHERE a.names IS NOT NULL
   ), old AS MATERIALIZED (
     SELECT q.* FROM pulse_internal.oldest_of_queues(ARRAY(
       SELECT l.name FROM listed AS l
@@ -73,15 +64,19 @@ BEGIN
   ), told AS (
     SELECT l.kind, l.name,
            CASE WHEN d.name IS NOT NULL THEN d.due
+             WHEN l.kind = 'task' AND l.has_but_future THEN 0
              -- The call has not read the jobs, so which of the jobs are due is not known.
              WHEN l.kind = 'task' AND l.latest_run_at > moment THEN 0
              ELSE l.ready END AS ready,
-           CASE WHEN l.kind = 'task' THEN coalesce(d.future, 0) END AS future, l.parked, l.running,
+           CASE WHEN l.kind <> 'task' THEN NULL WHEN l.has_but_future THEN l.ready
+             ELSE coalesce(d.future, 0) END AS future, l.parked, l.running,
            coalesce(d.oldest, o.oldest) AS oldest,
            NOT l.is_exact OR coalesce(
-             d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > moment) AS estimated,
+             d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > moment
+               AND NOT l.has_but_future) AS estimated,
            CASE WHEN l.kind = 'queue' THEN p.name IS NOT NULL END AS paused,
-           l.ready + l.parked AS waiting, 1::bigint AS names, l.counted_at, l.place
+           l.ready + l.parked AS waiting, 1::bigint AS names, l.counted_at, l.has_but_future,
+           l.place
       FROM listed AS l
       LEFT JOIN due AS d ON l.kind = 'task' AND d.name = l.name
       LEFT JOIN old AS o ON l.kind = 'queue' AND o.name = l.name
@@ -90,14 +85,14 @@ BEGIN
     SELECT r.kind, NULL, sum(r.ready)::bigint, NULL, sum(r.parked)::bigint,
            sum(r.running)::bigint, NULL, NOT bool_and(r.is_exact), NULL,
            sum(r.ready + r.parked)::bigint,
-           CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END, min(r.counted_at), NULL
+           CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END, min(r.counted_at), NULL, NULL
       FROM ranked AS r WHERE r.name IS NULL OR r.place > max_rows GROUP BY r.kind
   )
   SELECT t.kind, t.name, t.ready, t.future, t.parked, t.running, t.oldest, t.estimated, t.paused,
          t.waiting, t.names, t.counted_at
     FROM told AS t
    ORDER BY t.kind DESC, t.name IS NULL, t.waiting = 0,
-            t.ready = 0 AND t.parked = 0 AND t.future > 0, t.place;
+            t.has_but_future OR t.ready = 0 AND t.parked = 0 AND t.future > 0, t.place;
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_stats(int, text) IS
   'Returns depth and age of tasks and queues as commits count them.';
@@ -133,7 +128,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.stats(int, text) IS
   'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind: '
-  'first those of which nothing was claimed for longest, tasks that have but future jobs last. '
+  'first those of which nothing was claimed for longest, those that have but future jobs last. '
   'Where there are more, a last row without a name adds them up. of_kind: task or queue, where '
   'one is enough. The view pulse.stats describes the columns. Raises PU004 for max_rows out of '
   'range and for another kind.';
@@ -151,8 +146,9 @@ COMMENT ON COLUMN pulse.stats.future IS 'Jobs of a task that are not due yet; NU
 COMMENT ON COLUMN pulse.stats.parked IS
   'Jobs behind their queue or waiting for other jobs, future ones included';
 COMMENT ON COLUMN pulse.stats.oldest_due_at IS
-  'run_at of the job that has been due for longest; NULL without one, for a task beyond the first '
-  '250, and for a queue beyond the first 100';
+  'run_at of the job that has been due for longest, of the first 20 priorities with due jobs; NULL '
+  'without one, for a task beyond the first tasks that 700 pages tell of (some 90 to 180), and for '
+  'a queue beyond the first 100';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS
   'A count of this row is not exact: a change waits for the next recount, or the task has more due '

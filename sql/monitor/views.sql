@@ -61,24 +61,33 @@ COMMENT ON COLUMN pulse.waiting_for.parent_state IS
   'State of the parent, or how the parent ended; completed for a parent without a row';
 COMMENT ON COLUMN pulse.waiting_for.flow_id IS 'Flow of the job that waits; NULL without one';
 
+-- States are text: the update that adds the state expired makes this view too.
+CREATE OR REPLACE VIEW pulse_internal.flow_member AS
+  SELECT s.flow_id, s.finished_at,
+         CASE WHEN s.state IN ('ready', 'parked') THEN 'waiting'
+              WHEN s.state IN ('failed', 'quarantined', 'expired') THEN 'failed'
+              ELSE s.state END AS fate
+    FROM (SELECT m.flow_id, f.finished_at,
+                 coalesce(j.state::text, f.state::text, 'completed') AS state
+            FROM pulse.flow_job AS m
+            LEFT JOIN pulse.job AS j ON j.id = m.job_id
+            LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id) AS s;
+COMMENT ON VIEW pulse_internal.flow_member IS
+  'The jobs of flows and what flows count them as: waiting, running, completed, failed or '
+  'cancelled. A job without a row has completed.';
+
 CREATE OR REPLACE VIEW pulse.flows AS
   SELECT w.id, w.name, w.created_at, c.*
     FROM pulse.flow AS w
    CROSS JOIN LATERAL (
      SELECT pg_catalog.count(*) AS jobs,
-            pg_catalog.count(*) FILTER (WHERE j.state <> 'running') AS waiting,
-            pg_catalog.count(*) FILTER (WHERE j.state = 'running') AS running,
-            pg_catalog.count(*) FILTER (
-              WHERE j.id IS NULL AND coalesce(f.state = 'completed', true)) AS completed,
-            pg_catalog.count(*) FILTER (
-              -- As text: the update that adds the last of these states makes this view too.
-              WHERE f.state::text IN ('failed', 'quarantined', 'expired')) AS failed,
-            pg_catalog.count(*) FILTER (WHERE f.state = 'cancelled') AS cancelled,
-            pg_catalog.max(f.finished_at) AS last_finished_at
-       FROM pulse.flow_job AS m
-       LEFT JOIN pulse.job AS j ON j.id = m.job_id
-       LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id
-      WHERE m.flow_id = w.id) AS c;
+            pg_catalog.count(*) FILTER (WHERE m.fate = 'waiting') AS waiting,
+            pg_catalog.count(*) FILTER (WHERE m.fate = 'running') AS running,
+            pg_catalog.count(*) FILTER (WHERE m.fate = 'completed') AS completed,
+            pg_catalog.count(*) FILTER (WHERE m.fate = 'failed') AS failed,
+            pg_catalog.count(*) FILTER (WHERE m.fate = 'cancelled') AS cancelled,
+            pg_catalog.max(m.finished_at) AS last_finished_at
+       FROM pulse_internal.flow_member AS m WHERE m.flow_id = w.id) AS c;
 COMMENT ON VIEW pulse.flows IS
   'The flows that add_flow made, and how many jobs of each flow are in which state.';
 COMMENT ON COLUMN pulse.flows.id IS 'Id of the flow';
@@ -95,33 +104,43 @@ COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last kept job of the
 
 -- A standby has no liveness clock: on a standby the view shows the values that the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
-  SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
+  SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state,
+         coalesce(pulse_internal.status_of(h.verdict, w.info), w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
-         pulse_internal.interval((SELECT pulse_internal.live_now_us()
-                                  WHERE NOT pg_catalog.pg_is_in_recovery()
-                                    AND w.ended_at IS NULL)
+         pulse_internal.interval(CASE WHEN w.ended_at IS NULL THEN moment.live_us END
                                  - h.beat_live_us) AS silent_for,
          pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
            AS attached,
          pg_catalog.cardinality(pulse_internal.running_ids(w.id))::bigint AS running_jobs,
-         w.started_at, w.ended_at, w.reason, pulse_internal.slots_of(w.info) AS slots,
-         pg_catalog.left(w.info ->> 'version', 64) AS version
+         w.started_at, w.ended_at, w.reason, w.slots, w.version,
+         -- As pulse_internal.living_worker does, without reading each worker twice.
+         w.state IN ('alive', 'draining') AND (
+           h.verdict NOT IN ('lost', 'stopped')
+             AND NOT pulse_internal.is_missing(
+               pulse_internal.loss_cause(h, moment.live_us), h.attachment, h.incarnation,
+               h.beat_live_us)) IS NOT TRUE AS silent
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
+   -- The clock is read once, not once per worker.
+   CROSS JOIN (SELECT (SELECT pulse_internal.live_now_us()
+                        WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
    -- Each condition has an index, because workers that ended long ago are many.
    WHERE w.state IN ('alive', 'draining') OR w.ended_at > (SELECT pulse.now()) - interval '1 day';
 COMMENT ON VIEW pulse.worker_status IS
   'Registered workers, and workers that ended within the last day, with the last heartbeat and '
   'the running jobs of each worker.';
 COMMENT ON COLUMN pulse.worker_status.state IS
-  'alive, draining (asked by an operator to drain or to stop; a worker that a signal drains is '
-  'alive), lost or stopped';
+  'alive, draining (asked by an operator to drain or to stop), lost or stopped';
 COMMENT ON COLUMN pulse.worker_status.status IS
-  'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; the '
-  'state once the heartbeat row is gone';
+  'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; '
+  'draining also where the worker tells that a signal drains the worker; the state once the '
+  'heartbeat row is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
   'Time since the last heartbeat on the liveness clock, which stops where no sweep runs; '
   'last_heartbeat_at tells the time by the wall clock. NULL for a worker that has ended, and on a '
   'standby';
+COMMENT ON COLUMN pulse.worker_status.silent IS
+  'The next sweep finds the worker lost: no heartbeat came within the threshold, or the attached '
+  'session has ended';
 COMMENT ON COLUMN pulse.worker_status.attached IS
   'The worker lives and the worker''s attached session is there; false as soon as the session has '
   'ended';
@@ -131,7 +150,7 @@ COMMENT ON COLUMN pulse.worker_status.name IS 'Name that the worker gave';
 COMMENT ON COLUMN pulse.worker_status.hostname IS 'Machine of the worker';
 COMMENT ON COLUMN pulse.worker_status.pid IS 'Id of the process';
 COMMENT ON COLUMN pulse.worker_status.tasks IS
-  'Tasks that the worker serves; NULL means every task';
+  'Tasks that the worker serves, as the worker told last; NULL means every task';
 COMMENT ON COLUMN pulse.worker_status.last_heartbeat_at IS 'When the last heartbeat came';
 COMMENT ON COLUMN pulse.worker_status.heartbeat_interval IS 'Time between two heartbeats';
 COMMENT ON COLUMN pulse.worker_status.sweep_threshold IS 'Silence after which the worker is lost';

@@ -248,6 +248,12 @@ BEGIN
     ended.attempts := coalesce(reschedule_failed.attempts, ended.attempts);
     ended.max_attempts := coalesce(reschedule_failed.max_attempts, ended.max_attempts);
     ended.crashes := least(ended.crashes, reschedule_failed.attempts);
+    IF gives_attempts AND ended.attempts > ended.max_attempts THEN
+      RAISE EXCEPTION 'failed job % would have used more attempts than it may have', ended.id USING
+        ERRCODE = 'PU004',
+        DETAIL = format('It would have used %s of %s.', ended.attempts, ended.max_attempts),
+        HINT = 'Give it fewer attempts or more max_attempts.';
+    END IF;
     IF NOT gives_attempts OR ended.attempts >= ended.max_attempts THEN
       UPDATE pulse.finished_job AS f
          SET run_at = ended.run_at, priority = ended.priority, attempts = ended.attempts,
@@ -270,7 +276,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.reschedule_failed(bigint[], timestamptz, int, int, int) IS
   'Gives failed jobs these values, makes the jobs live again that have attempts left by the new '
-  'values, and returns all jobs; never waits.';
+  'values, and returns all jobs; never waits. Raises PU004 where a job would have used more '
+  'attempts than max_attempts.';
 
 CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
@@ -320,5 +327,6 @@ COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) 
   'job stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, '
   'failed jobs whose key a live job has, and jobs locked by another transaction, are left alone, '
   'with a notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 '
-  'for a value out of range and for a job that would be left without an attempt, PU005 for an id '
-  'lost in a failover.';
+  'for a value out of range, for a waiting job that would be left without an attempt and for a '
+  'failed job that would have used more attempts than max_attempts, PU005 for an id lost in a '
+  'failover.';

@@ -193,11 +193,12 @@ DECLARE
                                         WHERE t.identifier = spec.identifier);
 BEGIN
   IF theirs.attempts >= theirs.max_attempts THEN
+    -- Graphile Worker lets max_attempts fall below the attempts that a job has used.
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, last_error, revision, created_at, finished_at, added_by)
     VALUES (pulse_internal.next_id('pulse.job_id_seq'), spec.identifier, spec.payload,
-            spec.queue_name, spec.priority, spec.run_at, 'failed', theirs.attempts,
+            spec.queue_name, spec.priority, spec.run_at, 'failed', spec.max_attempts,
             spec.max_attempts, 0, spec.job_key, spec.flags, theirs.last_error, theirs.revision,
             theirs.created_at, pulse.now(), current_user);
     RETURN;

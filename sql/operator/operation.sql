@@ -45,7 +45,12 @@ CREATE OR REPLACE VIEW pulse.operations AS
                 'jobs', CASE pg_catalog.json_typeof(o.filter -> 'ids') WHEN 'array'
                   THEN pg_catalog.json_array_length(o.filter -> 'ids') || ' chosen' END,
                 'states', pg_catalog.translate(o.filter ->> 'states', '[]"', ''),
-                'task', o.filter ->> 'task', 'queue', o.filter ->> 'queue')) END
+                'task', o.filter ->> 'task', 'queue', o.filter ->> 'queue',
+                'key', CASE WHEN o.filter ->> 'key' IS NOT NULL THEN 'a key' END,
+                'error', CASE WHEN coalesce(o.filter ->> 'error', o.filter ->> 'error_line')
+                  IS NOT NULL THEN 'an error' END,
+                'added', CASE WHEN coalesce(o.filter ->> 'older_than', o.filter ->> 'newer_than')
+                  IS NOT NULL THEN 'a time of the add' END)) END
            AS subject
     FROM pulse.operation AS o LEFT JOIN pulse.operation AS u ON u.undoes = o.id;
 COMMENT ON VIEW pulse.operations IS
@@ -69,7 +74,8 @@ COMMENT ON COLUMN pulse.operations.ended_at IS
   'When the operation was done or stopped; NULL before';
 COMMENT ON COLUMN pulse.operations.subject IS
   'The changed object, as note_operation() was told; of an operation on jobs the states, the task '
-  'and the queue of its filter, or how many ids; NULL of an undo';
+  'and the queue of its filter, or how many ids; of a key, an error or a time only that the filter '
+  'has one; NULL of an undo';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
   RETURNS void
@@ -103,16 +109,28 @@ $$;
 COMMENT ON FUNCTION pulse_internal.json_texts(json) IS
   'Returns the elements of an array as texts; of any other value that value.';
 
+CREATE OR REPLACE FUNCTION pulse.operation_actions()
+  RETURNS TABLE (action text, states text[], usual_states text[])
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 4
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT a.action, a.usual_states || a.other_states, a.usual_states
+    FROM (VALUES ('retry', '{failed,quarantined}'::text[], '{cancelled,expired}'::text[]),
+                 ('cancel', '{ready,parked}', '{running}'),
+                 ('reschedule', '{ready,parked}', '{}'),
+                 ('fail', '{ready,parked}', '{}')) AS a (action, usual_states, other_states);
+$$;
+COMMENT ON FUNCTION pulse.operation_actions() IS
+  'Returns the actions of start_operation(), the states of the jobs that each action may change, '
+  'and the states that the action changes where a filter names neither states nor ids.';
+
 -- A filter names waiting jobs, or ended jobs, by the states that the action may change.
 CREATE OR REPLACE FUNCTION pulse_internal.action_states(
     action text, OUT allowed text[], OUT usual text[])
-  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  usual := CASE action WHEN 'retry' THEN '{failed,quarantined}'
-             WHEN 'cancel' THEN '{ready,parked}' WHEN 'reschedule' THEN '{ready,parked}'
-             WHEN 'fail' THEN '{ready,parked}' END;
-  allowed := usual || CASE action WHEN 'retry' THEN '{cancelled,expired}'
-                        WHEN 'cancel' THEN '{running}' ELSE '{}' END::text[];
+  SELECT a.states, a.usual_states INTO allowed, usual FROM pulse.operation_actions() AS a
+   WHERE a.action = action_states.action;
   IF usual IS NULL THEN
     RAISE EXCEPTION 'there is no action %', quote_nullable(left(action, 100)) USING
       ERRCODE = 'PU004', HINT = 'Actions are retry, cancel, reschedule and fail.';

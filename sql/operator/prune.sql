@@ -11,23 +11,34 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.retention(bigint) IS
   'Returns the time before which rows are past their retention; NULL: keep the rows for ever.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.prune_attempts(before timestamptz, max_count int)
+-- Until a vacuum, the index keeps the entries of deleted rows, over which each step would walk
+-- again. So a session remembers as a setting how far its full steps have come, and forgets it with
+-- the first step that finds fewer rows: a row that a step has skipped goes with a later pruning.
+CREATE OR REPLACE FUNCTION pulse_internal.prune_by_age(
+    of regclass, age name, before timestamptz, max_count int)
   RETURNS int
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-  WITH gone AS (
-    DELETE FROM pulse.attempt AS a
-     WHERE a.ctid = ANY (ARRAY(
-             SELECT o.ctid FROM pulse.attempt AS o
-              WHERE o.ended_at < before
-              ORDER BY o.ended_at LIMIT max_count
-                FOR UPDATE SKIP LOCKED))
-    RETURNING 1
-  )
-  SELECT count(*)::int FROM gone;
-$$;
-COMMENT ON FUNCTION pulse_internal.prune_attempts(timestamptz, int) IS
-  'Deletes at most max_count attempts that ended before this time; returns how many.';
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET datestyle = 'ISO' SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+  SET jit = off AS $$
+DECLARE
+  place CONSTANT text := 'pulse_internal.pruned_by_' || age;
+  reached timestamptz := coalesce(nullif(current_setting(place, true), ''), '-infinity');
+  pruned int;
+BEGIN
+  EXECUTE format('WITH gone AS (
+                    DELETE FROM %1$s AS d
+                     WHERE d.ctid = ANY (ARRAY(
+                             SELECT o.ctid FROM %1$s AS o WHERE o.%2$I >= $3 AND o.%2$I < $1
+                              ORDER BY o.%2$I LIMIT $2 FOR UPDATE SKIP LOCKED))
+                    RETURNING d.%2$I)
+                  SELECT count(*), max(%2$I) FROM gone', of, age)
+    INTO pruned, reached USING before, max_count, reached;
+  PERFORM set_config(place, CASE WHEN pruned = max_count THEN reached::text ELSE '' END, false);
+  RETURN pruned;
+END $$;
+COMMENT ON FUNCTION pulse_internal.prune_by_age(regclass, name, timestamptz, int) IS
+  'Deletes at most max_count rows of a table whose age, a column, is before this time; returns how '
+  'many.';
 
 -- The second reading, after the lock, sees a child that a session added between the first reading
 -- and the lock: the add locks the record too. The dependencies of a cancelled job go with the job's
@@ -205,48 +216,6 @@ COMMENT ON FUNCTION pulse_internal.prune_rates(int) IS
   'Deletes the stored tokens of levels that have all tokens, of at most max_count and at most a '
   'hundred levels; returns of how many.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.prune_idempotency_keys(
-    before timestamptz, max_count int)
-  RETURNS int
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-  WITH gone AS (
-    DELETE FROM pulse.idempotency_key AS k
-     WHERE k.ctid = ANY (ARRAY(
-             SELECT o.ctid FROM pulse.idempotency_key AS o
-              WHERE o.created_at < before
-              ORDER BY o.created_at LIMIT max_count
-                FOR UPDATE SKIP LOCKED))
-    RETURNING 1
-  )
-  SELECT count(*)::int FROM gone;
-$$;
-COMMENT ON FUNCTION pulse_internal.prune_idempotency_keys(timestamptz, int) IS
-  'Deletes at most max_count keys of add_job_for_request that were taken before this time; returns '
-  'how many.';
-
--- An add under a key waits for a transaction that deletes the key, so the rows go in steps of their
--- own: see prune().
-CREATE OR REPLACE FUNCTION pulse_internal.prune_remembered_keys(
-    before timestamptz, max_count int)
-  RETURNS int
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-  WITH gone AS (
-    DELETE FROM pulse.remembered_key AS k
-     WHERE k.ctid = ANY (ARRAY(
-             SELECT o.ctid FROM pulse.remembered_key AS o
-              WHERE o.unique_until <= before
-              ORDER BY o.unique_until LIMIT max_count
-                FOR UPDATE SKIP LOCKED))
-    RETURNING 1
-  )
-  SELECT count(*)::int FROM gone;
-$$;
-COMMENT ON FUNCTION pulse_internal.prune_remembered_keys(timestamptz, int) IS
-  'Deletes at most max_count keys of add_job_once whose period was over by this time; returns how '
-  'many.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.prune_all(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -260,7 +229,8 @@ BEGIN
     pruned := pruned + pulse_internal.prune_failed(keep_failed, max_count - pruned);
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
-    pruned := pruned + pulse_internal.prune_attempts(keep_attempts, max_count - pruned);
+    pruned := pruned + pulse_internal.prune_by_age(
+      'pulse.attempt', 'ended_at', keep_attempts, max_count - pruned);
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
     pruned := pruned + pulse_internal.prune_workers(keep_attempts, max_count - pruned);
@@ -272,7 +242,8 @@ BEGIN
     pruned := pruned + pulse_internal.prune_operations(keep_attempts, max_count - pruned);
   END IF;
   IF pruned < max_count AND keep_keys IS NOT NULL THEN
-    pruned := pruned + pulse_internal.prune_idempotency_keys(keep_keys, max_count - pruned);
+    pruned := pruned + pulse_internal.prune_by_age(
+      'pulse.idempotency_key', 'created_at', keep_keys, max_count - pruned);
   END IF;
   IF pruned < max_count THEN
     pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);
@@ -301,8 +272,10 @@ BEGIN
   IF of_adds IS NOT TRUE THEN
     pruned := pulse_internal.prune_all(max_count);
   END IF;
+  -- An add under a key waits for a transaction that deletes the key.
   IF of_adds IS NOT FALSE AND pruned < max_count THEN
-    pruned := pruned + pulse_internal.prune_remembered_keys(pulse.now(), max_count - pruned);
+    pruned := pruned + pulse_internal.prune_by_age(
+      'pulse.remembered_key', 'unique_until', pulse.now(), max_count - pruned);
   END IF;
   RETURN pruned;
 EXCEPTION WHEN OTHERS OR assert_failure THEN

@@ -20,9 +20,10 @@ BEGIN
   RETURN QUERY
     SELECT q.queue_name FROM pulse.queue AS q WHERE q.fair AND q.queue_name NOT LIKE '%/*'
     UNION
-    SELECT concat(p.name, '/', split_part(substr(w.queue_name, length(p.name) + 2), '/', 1))
+    SELECT (pulse_internal.levels_of(w.queue_name))
+             [cardinality(pulse_internal.levels_of(p.name)) + 1]
       FROM pulse.queue AS q
-     CROSS JOIN LATERAL (SELECT left(q.queue_name, -2) AS name) AS p
+     CROSS JOIN LATERAL (SELECT pulse_internal.level_of_settings(q.queue_name) AS name) AS p
      CROSS JOIN LATERAL pulse_internal.jobs_within(p.name) AS w
      WHERE q.fair AND q.queue_name LIKE '%/*' AND w.state = 'ready' AND w.queue_name > p.name;
 END $$;

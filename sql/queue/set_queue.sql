@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.park_open(queue_name text) RETURNS voi
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  level text := regexp_replace(queue_name, '/[*]$', '');
+  level text := pulse_internal.level_of_settings(queue_name);
   noted bigint;
   locked_id bigint;
 BEGIN
@@ -49,7 +49,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_settings_of(queue_name text) RET
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_name('queue_name', queue_name, 128);
-  IF queue_name = '/*' OR queue_name ~ '/.*/.*/.*/|^[*]|[*].|[^/][*]$' THEN
+  -- A name of more parts than levels has a slash in the last level.
+  IF queue_name = '/*' OR queue_name ~ '^[*]|[*].|[^/][*]$'
+     OR cardinality(string_to_array(queue_name, '/'))
+        > cardinality(pulse_internal.levels_of(queue_name)) THEN
     RAISE EXCEPTION 'queue_name % names no level', quote_literal(queue_name) USING
       ERRCODE = 'PU004',
       HINT = 'Use at most four levels between slashes, or LEVEL/* for the members of a level.';
@@ -63,8 +66,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.has_queues_within(level text) RETURNS 
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM pulse.queue AS q
-                  WHERE q.queue_name >= level || '/' COLLATE "C"
-                    AND q.queue_name < level || '0' COLLATE "C")
+                  WHERE pulse_internal.is_within(q.queue_name, level))
       OR EXISTS (SELECT FROM pulse_internal.jobs_within(level) AS w WHERE w.queue_name <> level);
 END $$;
 COMMENT ON FUNCTION pulse_internal.has_queues_within(text) IS

@@ -157,6 +157,9 @@ BEGIN
   THEN
     PERFORM pulse_internal.note_gap();
   END IF;
+  IF pulse_internal.try_lock_tables('{}', '{installation,installation_witness}') IS NULL THEN
+    PERFORM pulse_internal.follow_server();
+  END IF;
   IF pulse_internal.try_lock_tables('{counter}') IS NULL THEN
     PERFORM pulse_internal.add_counters();
   END IF;

@@ -33,17 +33,15 @@ CREATE OR REPLACE VIEW pulse_internal.limits AS
          j.activity_live_us, t.stall_timeout,
          coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)) AS timeout,
          CASE WHEN t.updated_at > j.claimed_at AND h.last_heartbeat_at < t.updated_at
-                   + pulse_internal.interval(2 * h.interval_us + g.kill_grace_us)
+                   + pulse_internal.interval(2 * h.interval_us) + w.kill_grace
            THEN j.claimed_live_us
-           ELSE h.beat_live_us - g.kill_grace_us
+           ELSE h.beat_live_us - pulse_internal.us(w.kill_grace)
                 - CASE t.on_unreachable WHEN 'kill' THEN h.threshold_us ELSE 0 END
            END AS killed_live_us
     FROM pulse.job AS j
     LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
     LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
-    CROSS JOIN LATERAL (SELECT CASE WHEN w.info ->> 'kill_grace_ms' ~ '^[0-9]{1,6}$'
-      THEN (w.info ->> 'kill_grace_ms')::bigint * 1000 END) AS g (kill_grace_us)
    WHERE j.id = ANY (pulse_internal.running_ids(NULL));
 COMMENT ON VIEW pulse_internal.limits IS
   'Running jobs with their timeout and stall_timeout, NULL: none. killed_live_us: the worker has '

@@ -32,12 +32,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.longest_tick_us() RETURNS bigint
 COMMENT ON FUNCTION pulse_internal.longest_tick_us() IS
   'Returns the most that the liveness clock advances between two ticks, in microseconds.';
 
--- Stores the clock when the last tick is old enough, and returns the time that the liveness clock
--- left out since the last tick (an outage, a step of the wall clock). A tick writes any row that no
--- transaction locks, and skips the write while eight open sweeps lock all rows. The written row
--- exceeds every other row by a microsecond at least. Among equal rows a tick from before a backward
--- step of the wall clock would win, and the liveness clock would stand still until the time of that
--- tick.
+-- Stores the clock when the last tick is old enough, or older than the stamped end of a session: a
+-- restart sets the clock back to the last tick, and would begin the grace anew. The tick returns
+-- the time that the liveness clock left out since the last tick (an outage, a step of the wall
+-- clock). A tick writes any row that no transaction locks, and skips the write while eight open
+-- sweeps lock all rows. The written row exceeds every other row by a microsecond at least. Among
+-- equal rows a tick from before a backward step of the wall clock would win, and the liveness clock
+-- would stand still until the time of that tick.
 CREATE OR REPLACE FUNCTION pulse_internal.tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -53,7 +54,10 @@ BEGIN
   elapsed := moment - newest.last_tick;
   IF newest.timeline = pulse_internal.current_timeline()
      AND elapsed BETWEEN interval '0' AND
-       pulse_internal.interval(pulse_internal.longest_tick_us() / 4) THEN
+       pulse_internal.interval(pulse_internal.longest_tick_us() / 4)
+     AND NOT EXISTS (SELECT FROM pulse.heartbeat AS h
+                      WHERE h.detached_live_us > newest.vt_us
+                        AND h.verdict NOT IN ('lost', 'stopped')) THEN
     RETURN interval '0';
   END IF;
   UPDATE pulse.clock

@@ -10,7 +10,7 @@ CREATE TRIGGER count_changed AFTER UPDATE ON pulse.job
   FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state
                      OR OLD.identifier IS DISTINCT FROM NEW.identifier
                      OR OLD.queue_name IS DISTINCT FROM NEW.queue_name
-                     OR OLD.run_at < NEW.run_at
+                     OR OLD.run_at <> NEW.run_at
                      OR (OLD.waits_on IS NULL) <> (NEW.waits_on IS NULL))
   EXECUTE FUNCTION pulse_internal.count_written_job();
 CREATE TRIGGER count_truncated AFTER TRUNCATE ON pulse.job

@@ -1,7 +1,7 @@
 -- Jobs that wait for others, and flows.
 
--- The parents of a job: a row has the parents of 64 neighbouring ids. The rows of a job go when the
--- job starts; the rows of a job cancelled because of a parent stay, for a retry of the parent.
+-- The parents of a job: a row has the parents whose ids are neighbours. The rows of a job go when
+-- the job starts; the rows of a job cancelled because of a parent stay, for a retry of the parent.
 CREATE TABLE pulse.dependency (
   child_id     bigint NOT NULL,
   parents_from bigint NOT NULL,

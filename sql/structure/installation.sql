@@ -49,8 +49,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.installation_standing() RETURNS text
       FROM pulse_internal.standing AS s);
 COMMENT ON FUNCTION pulse_internal.installation_standing() IS
   'Tells how this database relates to its installation row: unused (no number made yet), ours, '
-  'moved (same tables, another server: adopted at the next number), copy or subscribed (claims are '
-  'refused).';
+  'moved (same tables, another server: adopted at the next number or sweep), copy or subscribed '
+  '(claims are refused).';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_foreign() RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE

@@ -25,6 +25,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.record_installation() RETURNS void
 COMMENT ON FUNCTION pulse_internal.record_installation() IS
   'Writes the row of the installation, as the first token or worker id does.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.follow_server() RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_follow_server';
+COMMENT ON FUNCTION pulse_internal.follow_server() IS
+  'Updates the row of the installation after a failover or an upgrade of the server, unless '
+  'another transaction locks the row.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.lock_ids() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_ids';
 COMMENT ON FUNCTION pulse_internal.lock_ids() IS

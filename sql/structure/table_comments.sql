@@ -3,6 +3,9 @@
 
 COMMENT ON FUNCTION pulse_internal.queue_bucket(text) IS
   'Hashes a queue''s name to 0 to 8191 (FNV-1a): the hash bucket of the queue mark.';
+COMMENT ON FUNCTION pulse_internal.parent_bucket(bigint) IS
+  'Returns the hash bucket of a parent; the parent mark of the bucket tells that the parent may '
+  'have ended.';
 COMMENT ON FUNCTION pulse_internal.rows_changed() IS
   'Makes every session read this table again instead of the cached rows.';
 COMMENT ON FUNCTION pulse_internal.skip_replicated() IS
@@ -183,14 +186,22 @@ COMMENT ON COLUMN pulse.worker.boot_id IS 'Names this boot of the machine';
 COMMENT ON COLUMN pulse.worker.process_start IS
   'Start of the process as the machine records the start, which tells the process from a later '
   'process of the same pid';
-COMMENT ON COLUMN pulse.worker.tasks IS 'Tasks that the worker serves; NULL means every task';
+COMMENT ON COLUMN pulse.worker.tasks IS
+  'Tasks that the worker serves, as the worker told last; NULL means every task';
 COMMENT ON COLUMN pulse.worker.sweep_threshold IS
   'Silence after which the worker is lost, as set when the worker registered';
 COMMENT ON COLUMN pulse.worker.state IS
   'alive, draining (asked to drain or to stop), lost or stopped';
 COMMENT ON COLUMN pulse.worker.reason IS 'Why the worker ended';
 COMMENT ON COLUMN pulse.worker.info IS
-  'Facts that the worker told about the worker and the machine';
+  'Facts that the worker told last about the worker and the machine';
+COMMENT ON COLUMN pulse.worker.slots IS
+  'How many jobs the worker runs at a time, as the worker told last; NULL: the worker did not tell';
+COMMENT ON COLUMN pulse.worker.kill_grace IS
+  'Within this time after a timeout or stall_timeout the worker ends the job itself, as the worker '
+  'told last; NULL: the worker did not tell';
+COMMENT ON COLUMN pulse.worker.version IS
+  'Version of the worker, as the worker told last; NULL: the worker did not tell';
 COMMENT ON COLUMN pulse.worker.id IS 'Id of the worker';
 COMMENT ON COLUMN pulse.worker.name IS 'Name that the worker gave; several may share one';
 COMMENT ON COLUMN pulse.worker.hostname IS 'Machine of the worker';

@@ -19,6 +19,10 @@ SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
 CREATE FUNCTION pulse_internal.queue_bucket(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
+-- The hash that gives a parent a parent mark. An index uses the hash, too.
+CREATE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURNS bigint
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_parent_bucket';
+
 CREATE TABLE pulse.job (
   id                  bigint PRIMARY KEY,  -- id_tables.sql has the default
   identifier          text COLLATE "C" NOT NULL,
@@ -102,7 +106,8 @@ CREATE INDEX job_running_key_idx ON pulse.job (job_key)
 -- Sweeps end the jobs that no claim took in time. A claim empties the column.
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one parent mark by the parent that they watch.
-CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id) WHERE index_lane = 'w';
+CREATE INDEX job_waits_idx ON pulse.job (pulse_internal.parent_bucket(waits_on), waits_on, id)
+  WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
 CREATE INDEX job_successor_idx ON pulse.job (queue_name, succession, id)
   WHERE succession IS NOT NULL AND index_lane IN ('p', 'k');
@@ -188,7 +193,10 @@ CREATE TABLE pulse.worker (
   state              text NOT NULL DEFAULT 'alive',
   ended_at           timestamptz,
   reason             text,
-  info               json
+  info               json,
+  slots              int,
+  kill_grace         interval,
+  version            text
 );
 CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'draining');
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
@@ -321,7 +329,7 @@ CREATE TABLE pulse.schedule (
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
 CREATE INDEX schedule_gone_idx ON pulse.schedule (gone_at) WHERE gone_at IS NOT NULL;
 
--- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
+-- Sessions cache the row of pulse.installation; a trigger invalidates the caches.
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
@@ -345,6 +353,11 @@ CREATE TRIGGER installation_changed
   AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
+
+-- A session caches the tasks of the worker that claims in the session.
+CREATE TRIGGER tasks_changed AFTER UPDATE OF tasks ON pulse.worker
+  FOR EACH ROW WHEN (OLD.tasks IS DISTINCT FROM NEW.tasks)
+  EXECUTE FUNCTION pulse_internal.rows_changed();
 
 -- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
 -- oids.

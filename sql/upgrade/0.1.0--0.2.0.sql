@@ -52,6 +52,15 @@ ALTER TABLE pulse.heartbeat
   SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000000);
 -- A claim records the default_timeout under which its jobs run.
 ALTER TABLE pulse.heartbeat ADD COLUMN default_timeout_us bigint;
+-- A worker of this version may have registered before the update: the worker's info tells.
+ALTER TABLE pulse.worker
+  ADD COLUMN slots int, ADD COLUMN kill_grace interval, ADD COLUMN version text;
+UPDATE pulse.worker SET
+  slots = CASE WHEN info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (info ->> 'slots')::int END,
+  kill_grace = CASE WHEN info ->> 'kill_grace_ms' ~ '^[0-9]{1,6}$'
+                 THEN (info ->> 'kill_grace_ms')::int * interval '1 ms' END,
+  version = left(info ->> 'version', 64)
+ WHERE state IN ('alive', 'draining') AND info IS NOT NULL;
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Columns and functions with new names. The update alters the view and does not drop the view, so
@@ -132,7 +141,9 @@ CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane IN ('r', 'k');
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one parent mark by the parent that they watch.
-CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
+CREATE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURNS bigint
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_parent_bucket';
+CREATE INDEX job_waits_idx ON pulse.job (pulse_internal.parent_bucket(waits_on), waits_on, id)
   WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever the order of the queue.
 CREATE INDEX job_successor_idx ON pulse.job (queue_name, succession, id)
@@ -231,7 +242,7 @@ DROP FUNCTION pulse_internal.cancel_waiting(pulse.job, text);
 -- The result is the status of the worker.
 DROP FUNCTION pulse_internal.require_alive(bigint);
 
--- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
+-- Sessions cache the row of pulse.installation; a trigger invalidates the caches.
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
@@ -255,6 +266,11 @@ CREATE TRIGGER installation_changed
   AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
+
+-- A session caches the tasks of the worker that claims in the session.
+CREATE TRIGGER tasks_changed AFTER UPDATE OF tasks ON pulse.worker
+  FOR EACH ROW WHEN (OLD.tasks IS DISTINCT FROM NEW.tasks)
+  EXECUTE FUNCTION pulse_internal.rows_changed();
 
 -- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
 -- oids.

@@ -48,15 +48,12 @@ COMMENT ON FUNCTION pulse_internal.least_threshold_us(bigint) IS
   'Returns 2 x interval_us + 1.5 x sweep_interval in microseconds: the shortest silence that may '
   'count as a death.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.check_worker(
-    name text, tasks text[], heartbeat_interval interval)
-  RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+CREATE OR REPLACE FUNCTION pulse_internal.check_tasks(tasks text[]) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  least_us bigint;
   task text;
 BEGIN
-  PERFORM pulse_internal.check_name('name', name, 512);
   IF array_ndims(tasks) > 1 THEN
     RAISE EXCEPTION 'tasks must be a flat array' USING
       ERRCODE = 'PU004', HINT = 'Give each task once, or NULL for every task.';
@@ -64,6 +61,19 @@ BEGIN
   FOREACH task IN ARRAY coalesce(tasks, '{}') LOOP
     PERFORM pulse_internal.check_identifier(task);
   END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_tasks(text[]) IS
+  'Raises PU004 unless a worker may serve these tasks; NULL means every task.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_worker(
+    name text, tasks text[], heartbeat_interval interval)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  least_us bigint;
+BEGIN
+  PERFORM pulse_internal.check_name('name', name, 512);
+  PERFORM pulse_internal.check_tasks(tasks);
   IF heartbeat_interval < interval '0' OR heartbeat_interval > interval '1 day'
      OR (heartbeat_interval > interval '0' AND heartbeat_interval < interval '10 ms') THEN
     RAISE EXCEPTION 'heartbeat_interval is %, out of range', heartbeat_interval USING
@@ -93,6 +103,28 @@ CREATE OR REPLACE FUNCTION pulse_internal.warn_in_block(what text) RETURNS void
 COMMENT ON FUNCTION pulse_internal.warn_in_block(text) IS
   'Warns when the call is inside a transaction block, where the effect waits for the commit.';
 
+-- The one reading of the numbers in info, which workers of any language write.
+CREATE OR REPLACE FUNCTION pulse_internal.told_number(info json, name text, max_digits int)
+  RETURNS int
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN info ->> name ~ pg_catalog.format('^[0-9]{1,%s}$', max_digits)
+           THEN (info ->> name)::int END;
+COMMENT ON FUNCTION pulse_internal.told_number(json, text, int) IS
+  'Returns a number that a worker tells in info; NULL where the worker tells no number of at most '
+  'max_digits (1 to 9) digits.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.told_by(
+    info json, OUT slots int, OUT kill_grace interval, OUT version text)
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  slots := pulse_internal.told_number(info, 'slots', 6);
+  kill_grace := pulse_internal.told_number(info, 'kill_grace_ms', 6) * interval '1 ms';
+  version := left(info ->> 'version', 64);
+END $$;
+COMMENT ON FUNCTION pulse_internal.told_by(json) IS
+  'Returns what a worker tells about itself in info, and may tell anew while the worker lives; '
+  'NULL where the worker tells nothing that can be read.';
+
 CREATE OR REPLACE FUNCTION pulse.register_worker(
     name text, tasks text[] = NULL, info json = NULL, heartbeat_interval interval = NULL)
   RETURNS pulse.worker
@@ -108,13 +140,14 @@ BEGIN
   PERFORM pulse_internal.warn_in_block('register_worker');
   INSERT INTO pulse.worker
     (id, name, hostname, boot_id, pid_namespace, pid, process_start, tasks, heartbeat_interval,
-     sweep_threshold, started_at, info)
-  VALUES
-    (pulse_internal.next_worker_id(), register_worker.name, info ->> 'hostname', info ->> 'boot_id',
-     info ->> 'pid_namespace',
-     CASE WHEN info ->> 'pid' ~ '^[0-9]{1,9}$' THEN (info ->> 'pid')::int END,
+     sweep_threshold, started_at, info, slots, kill_grace, version)
+  SELECT
+     pulse_internal.next_worker_id(), register_worker.name, info ->> 'hostname', info ->> 'boot_id',
+     info ->> 'pid_namespace', pulse_internal.told_number(info, 'pid', 9),
      info ->> 'process_start', register_worker.tasks, every,
-     pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')), pulse.now(), info)
+     pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')), pulse.now(), info,
+     t.slots, t.kill_grace, t.version
+    FROM pulse_internal.told_by(info) AS t
   RETURNING * INTO registered;
   INSERT INTO pulse.heartbeat
     (worker_id, beat_live_us, last_heartbeat_at, interval_us, threshold_us, default_timeout_us)
@@ -129,13 +162,13 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
   'Registers a worker, with the first heartbeat, and returns the worker''s row. tasks: the tasks '
-  'that the worker serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and '
-  'process_start let workers of one machine check on each other; slots and forbidden_flags (an '
-  'array) let explain_job() tell which workers could take a job. heartbeat_interval: NULL takes '
-  'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as the attached '
-  'session. info.kill_grace_ms: within this time the worker ends a job at its timeout or '
-  'stall_timeout itself, so sweeps leave the job to the worker for so long. Raises PU003 when the '
-  'settings contradict each other, PU004 for a value out of range.';
+  'that the worker serves until serve_tasks() names others; NULL means every task. info: '
+  'hostname, boot_id, pid_namespace, pid and process_start let workers of one machine check on '
+  'each other; slots and forbidden_flags (an array) let explain_job() tell which workers could '
+  'take a job. heartbeat_interval: NULL takes pulse.heartbeat_interval; 0 means that the worker '
+  'lives exactly as long as the attached session. info.kill_grace_ms: within this time the worker '
+  'ends a job at its timeout or stall_timeout itself, so sweeps leave the job to the worker for '
+  'so long. Raises PU003 when the settings contradict each other, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -145,6 +178,32 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_worker(bigint) IS
   'Raises PU002 for a worker that is not registered.';
+
+-- The session that beats makes this call, so the call waits for no lock for longer than a beat may
+-- be late.
+CREATE OR REPLACE FUNCTION pulse.serve_tasks(worker_id bigint, tasks text[], info json = NULL)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off SET lock_timeout = '100ms' AS $$
+BEGIN
+  PERFORM pulse_internal.check_tasks(serve_tasks.tasks);
+  PERFORM pulse_internal.warn_in_block('serve_tasks');
+  PERFORM pulse_internal.require_alive(serve_tasks.worker_id);
+  UPDATE pulse.worker AS w
+     SET tasks = serve_tasks.tasks, info = coalesce(serve_tasks.info, w.info),
+         (slots, kill_grace, version) =
+           (SELECT t.slots, t.kill_grace, t.version
+              FROM pulse_internal.told_by(coalesce(serve_tasks.info, w.info)) AS t)
+   WHERE w.id = serve_tasks.worker_id;
+END $$;
+COMMENT ON FUNCTION pulse.serve_tasks(bigint, text[], json) IS
+  'Tells which tasks a registered worker serves from now on (NULL means every task), in place of '
+  'the tasks that the registration named: views, doctor() and explain_job() judge by these tasks, '
+  'and so does a later claim() without tasks. info, unless NULL, replaces the info of the '
+  'registration, as after a change of slots; info.draining = true: the worker claims no more, as '
+  'after a signal; machine and process stay those of the registration. '
+  'Waits 100 ms for a lock at most, so that the next heartbeat is not late. Raises PU002 for a '
+  'worker that is unknown, lost or stopped, PU004 for a value out of range, 55P03 for a lock.';
 
 CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

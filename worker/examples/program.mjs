@@ -25,7 +25,7 @@ async function run({ id, task, payload }) {
     const report = (progress) => say({ id, ...progress });
     say({ id, result: await handlers[task](payload, { signal: stop.signal, report }) });
   } catch (error) {
-    say({ id, error: String(error), retry: error.retry ?? true });
+    say({ id, error: String(error), retry: error?.retry ?? true });
   }
   running.delete(id);
 }

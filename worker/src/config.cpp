@@ -6,6 +6,8 @@
 #include <map>
 #include <thread>
 
+#include "base/cluster/node_table.hpp"
+#include "base/postgres/connection_options.hpp"
 #include "liveness/identity.hpp"
 #include "liveness/registration.hpp"
 #include "task/executable/variables.hpp"
@@ -112,6 +114,7 @@ struct Words {
   std::string grace;
   std::string heartbeat_interval;
   std::string http;
+  std::vector<std::string> databases;
   std::vector<std::string> processes;
   std::vector<std::string> programs;
   std::string start_limit;
@@ -143,9 +146,30 @@ void add_program_options(CLI::App& app, Config& config, Words& words) {
       ->option_text("all|clean");
 }
 
+void add_crontab_options(CLI::App& app, Config& config) {
+  app.add_option("--crontab", config.crontab,
+                 "File of schedules in Graphile Worker's grammar; SIGHUP reads it again");
+  app.add_option("--crontab-set", config.crontab_set,
+                 "Name of the set of schedules that the file of --crontab is the whole of")
+      ->capture_default_str();
+  app.add_option("--crontab-database", config.crontab_database,
+                 "NAME of the database that gets the schedules, with several databases");
+}
+
+void add_database_options(CLI::App& app, Config& config, Words& words) {
+  app.add_option("-d,--database", words.databases,
+                 "Database name, connection string or URI (default: libpq's environment); given "
+                 "several times, as NAME=DSN, all databases share the slots")
+      ->option_text("[NAME=]DSN ...")
+      ->allow_extra_args(false);
+  app.add_option("--cluster", config.cluster,
+                 "Serve each node of a cluster of Citus, in place of --database; SIGHUP reads the "
+                 "cluster's list of nodes again")
+      ->option_text("DSN");
+}
+
 void add_options(CLI::App& app, Config& config, Words& words) {
-  app.add_option("-d,--database", config.database,
-                 "Database name, connection string or URI (default: libpq's environment)");
+  add_database_options(app, config, words);
   app.add_option("-t,--tasks", config.tasks,
                  "Folder of executables, one per task; without it, only tasks with a handler run")
       ->capture_default_str()
@@ -198,11 +222,7 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->check(variable_name());
   app.add_option("--env-file", config.env_file,
                  "File of NAME=value lines that tasks get as variables; SIGHUP reads it again");
-  app.add_option("--crontab", config.crontab,
-                 "File of schedules in Graphile Worker's grammar; SIGHUP reads it again");
-  app.add_option("--crontab-set", config.crontab_set,
-                 "Name of the set of schedules that the file of --crontab is the whole of")
-      ->capture_default_str();
+  add_crontab_options(app, config);
   app.add_option("--log-format", words.log_format, "text or json")
       ->check(CLI::IsMember(names_of(kLogFormats)))
       ->option_text("text|json");
@@ -241,6 +261,11 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
   }
+  if (config.cluster && !words.databases.empty()) {
+    return EarlyExit{ExitCode::usage, std::string(kClusterOrDatabases) + "\n"};
+  }
+  if (!words.databases.empty()) config.databases.clear();
+  for (const std::string& text : words.databases) config.databases.push_back(parse_database(text));
   for (const std::string& text : words.programs) {
     config.programs.push_back(std::get<ProcessCommand>(parse_program(text)));
   }

@@ -3,11 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/http/address.hpp"
 #include "base/log/log.hpp"
 #include "base/loop/duration.hpp"
+#include "base/postgres/connection_options.hpp"
 #include "liveness/exit_code.hpp"
 #include "task/executable/environment.hpp"
 #include "task/executable/written_lines.hpp"
@@ -22,7 +25,10 @@ constexpr int kMaxSlots = 10'000;
 constexpr int kMaxAhead = 10'000;
 
 struct Config {
-  std::string database;  // a name, a conninfo string or a URI; empty: libpq's environment decides
+  std::vector<DatabaseOption> databases{{}};
+  std::optional<std::string> cluster;  // a DSN: the nodes of a cluster, in place of `databases`
+  bool is_one_of_many = false;         // the Worker shares the process with others
+  std::string database_name;  // of the one database that a Worker is for; empty: without a name
   std::string tasks = "tasks";
   std::vector<ProcessCommand> processes;
   std::vector<ProcessCommand> programs;            // `task` is the name of the program in the log
@@ -51,6 +57,7 @@ struct Config {
   std::string env_file;               // of more variables for tasks; empty: none
   std::string crontab;                // a file of schedules; empty: none
   std::string crontab_set = "default";
+  std::string crontab_database;  // the name of the database for the schedules
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 };

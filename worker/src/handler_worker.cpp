@@ -216,6 +216,9 @@ int Worker::Impl::run_loop(pulse::Log& log) {
       signals.on(number, [&worker] { worker.take_signal(); });
     }
   }
+  worker.info = [identity = pulse::read_identity()](std::size_t slots, bool is_draining) {
+    return identity_json(identity, static_cast<int>(slots), is_draining);
+  };
   worker.serve(tasks());
   worker.start();
   const std::function<void()> on_stop = [&] { worker.stop(); };

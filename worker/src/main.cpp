@@ -13,7 +13,6 @@
 #include "base/log/standard_streams.hpp"
 #include "base/log/terminal.hpp"
 #include "base/text/inert.hpp"
-#include "task/supervised/minder_path.hpp"
 #include "worker_process.hpp"
 
 namespace pulse {
@@ -24,54 +23,6 @@ int end_early(const EarlyExit& early) {
   const std::string text = inert(early.text, Lines::kept);
   std::fputs(text.c_str(), early.code == ExitCode::drained ? stdout : stderr);
   return static_cast<int>(early.code);
-}
-
-// Only before threads are started: libpq's options are read from the environment.
-std::variant<Surroundings, EarlyExit> read_surroundings(const Config& config) {
-  auto options = ConnectOptions::read(config.database, "pulse-worker " + config.name);
-  if (const auto* problem = std::get_if<std::string>(&options)) {
-    return EarlyExit{ExitCode::usage, "--database: " + *problem + "\n"};
-  }
-  TaskRefusal refusal;
-  using Wish = ServedFolder::Wish;
-  ServedFolder folder(config.tasks, config.is_folder_wanted ? Wish::named : Wish::usual);
-  const bool is_folder_there = folder.check(refusal);
-  const bool may_be_missing =
-      refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;
-  if (!is_folder_there && !may_be_missing) {
-    return EarlyExit{ExitCode::configuration, "--tasks: " + refusal.reason + "\n"};
-  }
-  TaskVariables variables(config.pass_env, config.env_file, environ);
-  if (const auto problem = variables.read_file()) {
-    return EarlyExit{ExitCode::configuration, "--env-file: " + *problem + "\n"};
-  }
-  std::optional<CrontabItems> crontab;
-  if (!config.crontab.empty()) {
-    auto read = read_crontab(config.crontab);
-    if (const auto* problem = std::get_if<std::string>(&read)) {
-      return EarlyExit{ExitCode::configuration, "--crontab: " + *problem + "\n"};
-    }
-    crontab = std::get<CrontabItems>(std::move(read));
-  }
-  const char* path = getenv("PATH");
-  for (const auto& [commands, option] :
-       {std::pair(&config.processes, "--process: "), std::pair(&config.programs, "--program: ")}) {
-    for (const ProcessCommand& command : *commands) {
-      if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
-        continue;
-      return EarlyExit{ExitCode::configuration, option + refusal.reason + "\n"};
-    }
-  }
-  std::string minder_path = find_minder();
-  if (minder_path.empty()) {
-    return EarlyExit{ExitCode::configuration, "pulse-minder is not installed with pulse-worker\n"};
-  }
-  return Surroundings{std::get<ConnectOptions>(std::move(options)),
-                      std::move(folder),
-                      std::move(minder_path),
-                      std::move(variables),
-                      config.crontab,
-                      std::move(crontab)};
 }
 
 void set_up_process() {
@@ -110,7 +61,7 @@ int run_process(const Config& config) {
   // Takes environment variables, so before any thread is started.
   Watchers watchers;
   watchers.service_manager = ServiceManager::take_wishes();
-  auto found = read_surroundings(config);
+  auto found = read_surroundings(config, environ);
   if (const auto* early = std::get_if<EarlyExit>(&found)) return end_early(*early);
   set_up_process();
   const SystemClock clock;

@@ -47,16 +47,17 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       timers_(timers),
       log_(log),
       sessions_(connections, open_deadline, timers, random, log),
-      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval},
-                 sessions_.heartbeat, timers, held_, log),
+      heartbeat_(
+          {config.name, std::move(info_json), config.heartbeat_interval, config.is_one_of_many},
+          sessions_.heartbeat, timers, held_, log),
       finisher_(sessions_.finish, heartbeat_, held_, timers, log),
       task_limits_(sessions_.heartbeat, heartbeat_, held_, timers, log),
       sweeper_(sessions_.finish, timers, random, log),
       host_check_(sessions_.finish, timers, log),
       crontab_(sessions_.finish, timers, log),
-      claimer_({config.name, static_cast<std::size_t>(config.concurrency),
+      claimer_({config.name, config.database_name, static_cast<std::size_t>(config.concurrency),
                 static_cast<std::size_t>(config.batch_slots), config.once, config.prefetch,
-                config.max_held_bytes},
+                config.max_held_bytes, config.is_one_of_many},
                sessions_.claim, heartbeat_, held_, finisher_, timers, log),
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
                 timers, log),
@@ -90,6 +91,7 @@ void Worker::wire_sessions() {
 
 void Worker::wire_heartbeat() {
   heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
+  heartbeat_.may_register = [this] { return !identity_ || identity_->is_known(); };
   heartbeat_.claim_under_way_since = [this] { return claimer_.under_way_since(); };
   heartbeat_.on_registered = [this] {
     if (!was_registered_) sessions_.heartbeat.warn_of_superuser();
@@ -108,6 +110,7 @@ void Worker::wire_heartbeat() {
     if (patience_.is_running()) patience_.start_in(kOncePatience);
     executor_.take_good_beat();
     sessions_.claim.wake();
+    tell_info();
     finisher_.wake_for_reports();
     if (must_share()) sessions_.finish.open();
   };
@@ -134,6 +137,7 @@ void Worker::wire_heartbeat() {
 
 void Worker::wire_jobs() {
   claimer_.on_claimed = [this] {
+    ++claims_;
     sessions_.finish.open();  // in time for the reports of the jobs
     executor_.fill_slots();
   };
@@ -144,7 +148,7 @@ void Worker::wire_jobs() {
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
   claimer_.on_exhausted = [this] {
-    crontab_.when_loaded([this] { drain("no job of its tasks is ready"); });
+    crontab_.when_loaded([this] { on_exhausted ? on_exhausted() : end_exhausted(); });
   };
   crontab_.on_refused = [this](const std::string& reason) {
     take_refusal(ExitCode::configuration, reason);
@@ -154,12 +158,7 @@ void Worker::wire_jobs() {
   };
   claimer_.on_quiet = [this] { advance(); };
   if (config_.tasks_queue) let_jobs_go_back();
-  executor_.on_slot_free = [this] {
-    if (queue_ != nullptr) queue_->slot_freed();
-    executor_.fill_slots();
-    claimer_.reconsider();
-    advance();
-  };
+  executor_.on_slot_free = [this] { take_free_slot(); };
   executor_.on_job_took = [this](std::chrono::nanoseconds duration) {
     exhausted_since_.reset();
     claimer_.job_took(duration);
@@ -215,10 +214,12 @@ void Worker::serve_all() {
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
   note_other_tasks(tasks);
   heartbeat_.serve(tasks);
+  tell_info();
   if (was_registered_) claimer_.serve(std::move(tasks));
 }
 
 void Worker::start() {
+  if (on_identity) identity_.emplace(sessions_.heartbeat, on_identity, log_);
   sessions_.heartbeat.open();
   sessions_.claim.open();
   if (config_.once) patience_.start_in(kOncePatience);
@@ -337,7 +338,9 @@ void Worker::drain(const char* why) {
             {{"reason", why},
              {"running", static_cast<std::int64_t>(held_.count(HeldJob::State::running))}});
   claimer_.stop();
-  if (queue_ != nullptr) queue_->drain();
+  if (queue_ != nullptr && pool_ == nullptr) queue_->drain();
+  tell_info();
+  if (on_draining) on_draining();
   advance();
 }
 

@@ -23,9 +23,11 @@
 #include <vector>
 
 #include "claim/claimer.hpp"
+#include "claim/slot_pool.hpp"
 #include "config.hpp"
 #include "crontab/loader.hpp"
 #include "jobs/executor.hpp"
+#include "liveness/database_identity.hpp"
 #include "liveness/host_check.hpp"
 #include "liveness/sweeper.hpp"
 #include "observe/health.hpp"
@@ -34,18 +36,22 @@
 
 namespace pulse {
 
-class Worker {
+class Worker : private SlotUser {
  public:
   Worker(const Config& config, std::string info_json, Duration open_deadline,
          const Connections& connections, StartExecution start_task, Timers& timers,
          const Random& random, Log& log);
+  ~Worker() override;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
-  // The info of the registration, in place of the constructor's; set before start().
-  void set_info(std::string info_json) { heartbeat_.set_info(std::move(info_json)); }
   // Jobs that may run at once now.
   std::size_t slots() const {
     return claimer_.slots ? claimer_.slots() : static_cast<std::size_t>(config_.concurrency);
   }
+  // The slots are shared with the workers of other databases, and so is `queue`, which may be null
+  // and which has the pool for its hooks. Set before start(). Both outlive this.
+  void share_slots(SlotPool& pool, TaskQueue* queue);
   // Tasks that wait in a queue; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
   // Tasks that threads of this process take; set before start(). `threads_in_use` counts the
@@ -65,16 +71,34 @@ class Worker {
     start_grace();
     if (phase_ == Phase::running) drain(why);
   }
+  // With --once: asks again whether a job is ready; ends, because no database has one.
+  void ask_again() { claimer_.ask_again(); }
+  void end_exhausted();
+  // The process refuses to serve this database.
+  void refuse(ExitCode code, const std::string& reason) { take_refusal(code, reason); }
   // A signal to stop: as stop(), but a signal within five seconds of the first is the same wish.
   void take_signal();
 
+  // Claims that have brought jobs.
+  std::size_t claims() const { return claims_; }
+  bool is_draining() const { return phase_ != Phase::running; }
   WorkerState state() const;
   // Logs the running jobs, at any threshold of the log.
   void tell_running() const;
 
+  // The info of a worker with so many slots, in place of the constructor's; set before serve(). The
+  // worker tells the server when the slots have changed, and when the worker drains.
+  std::function<std::string(std::size_t slots, bool is_draining)> info;
   // Judges other processes of this machine; set before start(). Where unset, no worker is declared
   // lost.
   HostCheck::IsGone is_process_gone;
+  // Before the first registration: which database this is. Set before start(); see
+  // DatabaseIdentity.
+  std::function<void(const std::string& identity)> on_identity;
+  // No new claim comes from now on.
+  std::function<void()> on_draining;
+  // With --once, no job is ready; where unset, the worker drains.
+  std::function<void()> on_exhausted;
   // Everything is over and closed.
   std::function<void(ExitCode)> on_finished;
 
@@ -88,6 +112,22 @@ class Worker {
   void drop_claims_of(std::int64_t worker_id);
   void take_functions(std::vector<std::string> tasks);
   void serve_all();
+  void tell_info();
+  void wire_queue(TaskQueue* queue);
+  bool uses_other_slots() const;
+  std::size_t slots_in_use() const;
+  Claimer::Elsewhere elsewhere() const;
+  void take_free_slot();
+  std::size_t slots_taken() const override { return executor_.own_slots_taken(); }
+  std::size_t queued() const override { return executor_.queued(); }
+  std::size_t waiting() const override;
+  std::size_t held() const override;
+  std::size_t held_bytes() const override { return held_.bytes(); }
+  std::optional<TimePoint> slot_awaited_since() const override;
+  std::optional<TimePoint> first_arrival() const override;
+  bool wants_jobs() const override { return claimer_.wants_jobs(); }
+  void fill_slots() override { executor_.fill_slots(); }
+  void claim_or_wait() override { claimer_.claim_or_wait(); }
   std::vector<TaskShare> shares() const;
   void note_other_tasks(const std::vector<std::string>& tasks);
   bool must_share() const;
@@ -114,7 +154,9 @@ class Worker {
   CrontabLoader crontab_;
   Claimer claimer_;
   Executor executor_;
+  std::optional<DatabaseIdentity> identity_;
   TaskQueue* queue_ = nullptr;
+  SlotPool* pool_ = nullptr;
 
   std::vector<std::string> executables_;
   std::vector<std::string> functions_;
@@ -123,6 +165,7 @@ class Worker {
   bool are_functions_told_ = false;  // since the tasks were read
   Phase phase_ = Phase::running;
   ExitCode exit_code_ = ExitCode::drained;
+  std::size_t claims_ = 0;
   bool was_registered_ = false;
   bool is_told_to_stop_ = false;  // by the process, not by an operator
   Timer grace_;

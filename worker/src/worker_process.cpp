@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <set>
 #include <utility>
@@ -17,6 +18,8 @@ namespace {
 
 // Between two searches for a task that was served and is missing.
 constexpr std::chrono::seconds kMissingPause{5};
+// How long --once waits for the list of nodes, as for a server.
+constexpr std::chrono::minutes kOncePatience{1};
 
 // The tasks' share of this process's limits: the limits at the start of the process.
 minder::TaskRules task_rules(const Config& config, Log& log) {
@@ -30,34 +33,54 @@ minder::TaskRules task_rules(const Config& config, Log& log) {
   return {config.may_gain_privileges, limit.before};
 }
 
+WorkerGroup::Kind kind_of(const DatabasesToServe& databases) {
+  using Kind = WorkerGroup::Kind;
+  if (databases.cluster) return Kind::cluster;
+  return databases.listed.size() == 1 ? Kind::one_database : Kind::several;
+}
+
+bool has_queues(const Config& config) {
+  return !config.processes.empty() || !config.programs.empty();
+}
+
 }  // namespace
 
 WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
                              const Watchers& watchers, Log& log)
     : log_(log),
+      config_(config),
       surroundings_(surroundings),
       watchers_(watchers),
-      claim_(make_connection(loop_, surroundings.database)),
-      finish_(make_connection(loop_, surroundings.database)),
-      heartbeat_(make_connection(loop_, surroundings.database)),
       random_(random_source()),
       rules_(task_rules(config, log)),
       written_(config.task_output, loop_.timers(), log),
       missing_(loop_.timers(), [this] { check_missing_tasks(); }),
-      functions_(
-          [this, options = surroundings.database] { return make_connection(loop_, options); },
-          surroundings.database.deadline(), loop_.timers(), random_, log),
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
                                     &surroundings.variables, &written_}),
       programs_(config.programs, program_settings(config), config.is_concurrency_given),
       queues_(processes_, programs_),
-      router_(functions_, processes_, programs_, surroundings.folder, executables(), log),
-      worker_(config, identity_json(read_identity(), config.concurrency),
-              surroundings.database.deadline(), {*claim_, *finish_, *heartbeat_}, router_.starter(),
-              loop_.timers(), random_, log),
+      tasks_(processes_, programs_, surroundings.folder, log),
+      workers_(
+          kind_of(surroundings.databases), config.once,
+          [this](const NamedDatabase& database) { return make_worker(database); }, loop_.timers(),
+          log),
       service_manager_(watchers.service_manager, loop_.timers(), log) {
-  const bool has_queues = !config.processes.empty() || !config.programs.empty();
-  if (has_queues) worker_.set_queue(queues_);
+  if (kind_of(surroundings.databases) == WorkerGroup::Kind::one_database) return;
+  pool_.emplace(static_cast<std::size_t>(config.concurrency), loop_.timers());
+  if (has_queues(config)) pool_->set_queue(queues_);
+}
+
+std::unique_ptr<DatabaseWorker> WorkerProcess::make_worker(const NamedDatabase& database) {
+  auto made = std::make_unique<DatabaseWorker>(
+      database.name, database.options,
+      SharedParts{config_, loop_, random_, processes_, programs_,
+                  has_queues(config_) ? &queues_ : nullptr, pool_ ? &*pool_ : nullptr, log_},
+      executables());
+  made->worker().info = [this, identity = read_identity()](std::size_t slots, bool is_draining) {
+    const auto databases = static_cast<int>(workers_.names().size());
+    return identity_json(identity, static_cast<int>(slots), is_draining, databases);
+  };
+  return made;
 }
 
 ProgramSettings WorkerProcess::program_settings(const Config& config) {
@@ -81,10 +104,10 @@ StartExecution WorkerProcess::executables() {
 
 ExitCode WorkerProcess::run() {
   take_end();
+  take_cluster();
   take_signals();
   take_surroundings();
   tell_watchers();
-  worker_.is_process_gone = is_process_gone;
   take_programs();
   programs_.empty() ? begin() : programs_.start();
   if (!is_over_) loop_.run();
@@ -97,55 +120,97 @@ ExitCode WorkerProcess::run() {
 }
 
 void WorkerProcess::take_end() {
-  worker_.on_finished = [this](ExitCode code) { end(code); };
+  workers_.on_finished = [this](ExitCode code) { end(code); };
+  if (pool_ && has_queues(config_)) workers_.on_draining = [this] { queues_.drain(); };
+}
+
+void WorkerProcess::take_cluster() {
+  const DatabasesToServe& databases = surroundings_.databases;
+  if (!databases.cluster) return serve_databases(databases.listed);
+  cluster_connection_ = make_connection(loop_, *databases.cluster);
+  cluster_.emplace(*databases.cluster, *cluster_connection_, loop_.timers(), random_, log_);
+  cluster_->on_nodes = [this](const std::vector<NamedDatabase>& nodes) { serve_databases(nodes); };
+  cluster_->on_refused = [this](ExitCode code, const std::string& reason) {
+    if (!knows_databases_) return refuse(code, "--cluster: " + reason);
+    log_.warning("cluster_refused", {{"reason", reason}});
+  };
+  config_.once ? cluster_->ask_within(kOncePatience) : cluster_->ask();
+}
+
+void WorkerProcess::serve_databases(const std::vector<NamedDatabase>& databases) {
+  const std::string& wanted = surroundings_.databases.of_crontab;
+  const bool is_first = !std::exchange(knows_databases_, true);
+  const bool is_there = std::any_of(databases.begin(), databases.end(),
+                                    [&](const auto& database) { return database.name == wanted; });
+  if (is_first && cluster_ && !wanted.empty() && !is_there) {
+    return refuse(ExitCode::usage, "--crontab-database: no node is named '" + wanted + '\'');
+  }
+  workers_.serve_databases(databases);
+  const std::vector<std::string> names = workers_.names();
+  if (watchers_.status != nullptr) {
+    for (const std::string& name : names) watchers_.status->begin_database(name);
+  }
+  if (cluster_) tell_databases();
+}
+
+void WorkerProcess::tell_databases() {
+  const std::vector<std::string> names = workers_.names();
+  log_.info("databases",
+            {{"count", static_cast<std::int64_t>(names.size())}, {"names", name_list(names)}});
+}
+
+void WorkerProcess::refuse(ExitCode code, const std::string& reason) {
+  log_.error("refused", {{"reason", reason}, {"exit_code", static_cast<std::int64_t>(code)}});
+  end(code);
 }
 
 // Programs may take their time to say good-bye, unless the worker is forced to end.
 void WorkerProcess::end(ExitCode code) {
   if (std::exchange(is_over_, true)) return;
   exit_code_ = code;
+  if (cluster_) cluster_->stop();
   if (!has_begun_ || code == ExitCode::forced) return loop_.stop();
   programs_.drain();
   programs_.when_gone([this] { loop_.stop(); });
 }
 
-// The worker registers once each program has said which tasks it serves.
+// The workers register once each program has said which tasks it serves.
 void WorkerProcess::take_programs() {
-  programs_.served_elsewhere = [this] { return router_.tasks_without_programs(); };
+  programs_.served_elsewhere = [this] { return tasks_.without_programs(); };
   programs_.on_ready = [this] { begin(); };
   programs_.on_failed = [this](const std::string& reason) {
-    constexpr auto kCode = ExitCode::configuration;
-    log_.error("refused", {{"reason", "--program: " + reason},
-                           {"exit_code", static_cast<std::int64_t>(kCode)}});
-    end(kCode);
+    refuse(ExitCode::configuration, "--program: " + reason);
   };
   programs_.on_tasks_changed = [this] { serve_tasks(); };
 }
 
 void WorkerProcess::serve_tasks() {
-  served_ = router_.read_tasks();
-  worker_.serve(served_);
+  served_ = tasks_.read();
+  workers_.serve(served_);
 }
 
 void WorkerProcess::begin() {
   has_begun_ = true;
   serve_tasks();
-  worker_.set_info(identity_json(read_identity(), static_cast<int>(worker_.slots())));
-  if (surroundings_.crontab) worker_.load_crontab(std::move(*surroundings_.crontab));
-  worker_.start();
+  if (surroundings_.crontab) {
+    workers_.load_crontab(surroundings_.databases.of_crontab, std::move(*surroundings_.crontab));
+  }
+  if (pool_ && !cluster_) tell_databases();
+  workers_.start();
 }
 
 // A process that has not registered has nothing to drain.
 void WorkerProcess::take_stop() {
   if (is_over_) return loop_.stop();
-  has_begun_ ? worker_.take_signal() : end(ExitCode::drained);
+  if (cluster_) cluster_->stop();
+  has_begun_ ? workers_.take_signal() : end(ExitCode::drained);
 }
 
 void WorkerProcess::take_signals() {
   signals_.on(SIGTERM, [this] { take_stop(); });
   signals_.on(SIGINT, [this] { take_stop(); });
   signals_.on(SIGHUP, [this] { reload(); });
-  signals_.on(SIGUSR1, [this] { worker_.tell_running(); });
+  signals_.on(SIGUSR1, [this] { workers_.tell_running(); });
 }
 
 void WorkerProcess::take_surroundings() {
@@ -153,7 +218,7 @@ void WorkerProcess::take_surroundings() {
   if (getpid() == kInit) zombies_.emplace(loop_, MinderLine::is_ending_orphans);
   if (watchers_.terminal < 0) return;
   terminal_.emplace(loop_, watchers_.terminal,
-                    [this] { worker_.drain_within_grace("its terminal was closed"); });
+                    [this] { workers_.drain_within_grace("its terminal was closed"); });
 }
 
 void WorkerProcess::reload() {
@@ -166,6 +231,7 @@ void WorkerProcess::reload() {
     serve_tasks();
     programs_.replace();
   }
+  if (cluster_ && !is_over_) cluster_->ask();
   service_manager_.end_reload();
 }
 
@@ -176,17 +242,18 @@ void WorkerProcess::read_crontab_again() {
     log_.warning("crontab_refused", {{"reason", *problem}});
     return;
   }
-  worker_.load_crontab(std::get<CrontabItems>(std::move(read)));
+  workers_.load_crontab(surroundings_.databases.of_crontab,
+                        std::get<CrontabItems>(std::move(read)));
 }
 
 // Jobs of a missing task are left to other workers, until the task is there again.
 void WorkerProcess::check_missing_tasks() {
-  auto tasks = router_.read_tasks_again();
+  auto tasks = tasks_.read_again();
   const std::set<std::string>& missing = surroundings_.folder.missing();
   if (tasks != std::exchange(served_, tasks)) {
     log_.warning("tasks_changed", {{"folder", surroundings_.folder.path()},
                                    {"missing", name_list({missing.begin(), missing.end()})}});
-    worker_.serve(std::move(tasks));
+    workers_.serve(std::move(tasks));
   }
   if (!missing.empty()) missing_.start_in(kMissingPause);
 }
@@ -199,7 +266,7 @@ void WorkerProcess::tell_watchers() {
 }
 
 void WorkerProcess::publish() {
-  WorkerState state = worker_.state();
+  WorkerState state = workers_.state();
   state.program_refusal = programs_.refusal();
   if (watchers_.status != nullptr) watchers_.status->publish(state);
   if (watchers_.progress != nullptr) watchers_.progress->publish_running(state.running);

@@ -1,5 +1,5 @@
-// Worker process: the process pulse-worker: the worker on a real loop, with real connections, tasks
-// and signals, and the parts that watch the worker from outside.
+// Worker process: the process pulse-worker: the workers of its databases on a real loop, with real
+// connections, tasks and signals, and the parts that watch the workers from outside.
 #pragma once
 
 #include <memory>
@@ -10,30 +10,22 @@
 #include "base/loop/signals.hpp"
 #include "base/postgres/connection.hpp"
 #include "config.hpp"
+#include "database_worker.hpp"
+#include "liveness/cluster_nodes.hpp"
 #include "observe/progress_summary.hpp"
 #include "observe/service_manager.hpp"
 #include "observe/status.hpp"
 #include "observe/terminal_watch.hpp"
+#include "surroundings.hpp"
 #include "task/executable/starter.hpp"
-#include "task/function/tasks.hpp"
 #include "task/process/tasks.hpp"
 #include "task/program/tasks.hpp"
 #include "task/queues.hpp"
+#include "task/served.hpp"
 #include "task/supervised/zombies.hpp"
-#include "task_router.hpp"
-#include "worker.hpp"
+#include "worker_group.hpp"
 
 namespace pulse {
-
-// The surroundings of the process at the start.
-struct Surroundings {
-  ConnectOptions database;
-  ServedFolder folder;
-  std::string minder_path;
-  TaskVariables variables;
-  std::string crontab_path;
-  std::optional<CrontabItems> crontab;  // absent: no file of schedules
-};
 
 // The parts that hear the worker's state at the end of each iteration of the loop.
 struct Watchers {
@@ -54,9 +46,14 @@ class WorkerProcess {
   ExitCode run();
 
  private:
+  std::unique_ptr<DatabaseWorker> make_worker(const NamedDatabase& database);
   StartExecution executables();
   ProgramSettings program_settings(const Config& config);
   void take_end();
+  void take_cluster();
+  void serve_databases(const std::vector<NamedDatabase>& databases);
+  void tell_databases();
+  void refuse(ExitCode code, const std::string& reason);
   void take_programs();
   void begin();
   void serve_tasks();
@@ -71,24 +68,24 @@ class WorkerProcess {
   void publish();
 
   Log& log_;
+  const Config& config_;
   Surroundings& surroundings_;
   const Watchers watchers_;
   const SystemClock clock_;
   EventLoop loop_{clock_};
-  const std::unique_ptr<Connection> claim_;
-  const std::unique_ptr<Connection> finish_;
-  const std::unique_ptr<Connection> heartbeat_;
   const Random random_;
   const minder::TaskRules rules_;
   WrittenLog written_;
   std::vector<std::string> served_;  // by the folder and the processes
   Timer missing_;                    // checks whether a missing task is there again
-  FunctionTasks functions_;
   ProcessTasks processes_;
   ProgramTasks programs_;
   TaskQueues queues_;
-  TaskRouter router_;
-  Worker worker_;
+  ServedTasks tasks_;
+  std::optional<SlotPool> pool_;  // of several databases
+  WorkerGroup workers_;
+  std::unique_ptr<Connection> cluster_connection_;
+  std::optional<ClusterNodes> cluster_;
   Signals signals_{loop_};
   ServiceManager service_manager_;
   std::optional<IntervalTimer> iterating_;  // also when there is nothing to do
@@ -96,6 +93,7 @@ class WorkerProcess {
   std::optional<TerminalWatch> terminal_;
   ExitCode exit_code_ = ExitCode::drained;
   bool has_begun_ = false;  // the worker registers
+  bool knows_databases_ = false;
   bool is_over_ = false;
 };
 

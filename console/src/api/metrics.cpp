@@ -13,8 +13,16 @@
 namespace pulse::console {
 namespace {
 
+#define PULSE_IS_PART(count) \
+  " CASE WHEN '" count "' = ANY (estimated) THEN 1 ELSE 0 END AS " count "_is_part,"
+
 constexpr const char* kOverview =
     "SELECT ready, future, due_next_minute, parked_future, parked_paused, parked_full,"
+    PULSE_IS_PART("ready") PULSE_IS_PART("future") PULSE_IS_PART("parked_future")
+    PULSE_IS_PART("parked_paused") PULSE_IS_PART("parked_full") PULSE_IS_PART("parked_waiting")
+    PULSE_IS_PART("running") PULSE_IS_PART("due_next_minute") PULSE_IS_PART("completed")
+    PULSE_IS_PART("failed") PULSE_IS_PART("quarantined") PULSE_IS_PART("cancelled")
+    PULSE_IS_PART("expired")
     " parked_waiting, running, completed, failed, quarantined, cancelled, expired, workers_alive,"
     " workers_draining, workers_silent, workers_lost, dead_letters_refused,"
     " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
@@ -37,7 +45,7 @@ struct Family {
 
 const std::array kFamilies{
     Family{"pulse_queue_jobs",
-           "Live jobs by state; of many jobs a count is what was seen.",
+           "Live jobs by state.",
            "state",
            {{"ready", "ready"},
             {"future", "future"},
@@ -46,6 +54,16 @@ const std::array kFamilies{
             {"parked_full", "parked_full"},
             {"parked_waiting", "parked_waiting"},
             {"running", "running"}}},
+    Family{"pulse_queue_jobs_estimated",
+           "Whether pulse_queue_jobs tells a part: there are as many jobs or more.",
+           "state",
+           {{"ready_is_part", "ready"},
+            {"future_is_part", "future"},
+            {"parked_future_is_part", "parked_future"},
+            {"parked_paused_is_part", "parked_paused"},
+            {"parked_full_is_part", "parked_full"},
+            {"parked_waiting_is_part", "parked_waiting"},
+            {"running_is_part", "running"}}},
     Family{"pulse_queue_counted_timestamp_seconds",
            "When the live jobs were counted.",
            "",
@@ -54,6 +72,10 @@ const std::array kFamilies{
            "Jobs that fall due within a minute.",
            "",
            {{"due_next_minute", ""}}},
+    Family{"pulse_queue_due_next_minute_jobs_estimated",
+           "Whether pulse_queue_due_next_minute_jobs tells a part: there are as many jobs or more.",
+           "",
+           {{"due_next_minute_is_part", ""}}},
     Family{"pulse_queue_oldest_due_age_seconds",
            "For how long the job has been due that waits longest.",
            "",
@@ -70,6 +92,14 @@ const std::array kFamilies{
             {"quarantined", "quarantined"},
             {"cancelled", "cancelled"},
             {"expired", "expired"}}},
+    Family{"pulse_queue_ended_last_minute_jobs_estimated",
+           "Whether pulse_queue_ended_last_minute_jobs tells a part: as many jobs ended or more.",
+           "state",
+           {{"completed_is_part", "completed"},
+            {"failed_is_part", "failed"},
+            {"quarantined_is_part", "quarantined"},
+            {"cancelled_is_part", "cancelled"},
+            {"expired_is_part", "expired"}}},
     Family{"pulse_queue_workers",
            "Workers by state.",
            "state",

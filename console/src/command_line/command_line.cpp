@@ -9,9 +9,15 @@
 namespace pulse::console {
 
 CommandLine::CommandLine() : app_("Shows and steers the jobs of pg_pulse.", "pulse") {
-  app_.add_option("-d,--database", options_.database,
-                  "Database name, connection string or URI (default: libpq's environment)")
-      ->take_last();
+  app_.add_option("-d,--database", options_.databases,
+                  "Database name, connection string or URI (default: libpq's environment); given "
+                  "several times, as NAME=DSN, for several databases")
+      ->option_text("[NAME=]DSN ...")
+      ->allow_extra_args(false);
+  app_.add_option("--cluster", options_.cluster,
+                  "The nodes of a cluster of Citus, in place of --database; for `pulse serve` "
+                  "SIGHUP reads the cluster's list of nodes again")
+      ->option_text("DSN");
   app_.add_flag("--json", options_.is_json, "Print JSON for scripts; ids are strings");
   app_.add_flag("--no-pager", options_.has_no_pager, "Never start PULSE_PAGER or PAGER");
   app_.add_flag("-y,--yes", options_.is_agreed, "Do what would be asked about, without a question");
@@ -21,22 +27,26 @@ CommandLine::CommandLine() : app_("Shows and steers the jobs of pg_pulse.", "pul
   app_.fallthrough();
 }
 
-CLI::App& CommandLine::add(const std::string& name, const std::string& description, Run run) {
-  return add_below(app_, name, description, std::move(run));
+CLI::App& CommandLine::add(const std::string& name, const std::string& description, Run run,
+                           Reach reach) {
+  return add_below(app_, name, description, std::move(run), reach);
 }
 
 CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
-                                 const std::string& description, Run run) {
+                                 const std::string& description, Run run, Reach reach) {
   CLI::App* added = command.add_subcommand(name, description);
   added->fallthrough();
   // Of a command and a command below, the user means the lower command.
-  added->parse_complete_callback([this, added, run = std::move(run)] {
-    if (added->get_subcommands().empty()) chosen_ = run;
+  added->parse_complete_callback([this, added, reach, run = std::move(run)] {
+    if (!added->get_subcommands().empty()) return;
+    chosen_ = run;
+    reach_ = reach;
   });
   return *added;
 }
 
 std::optional<ExitStatus> CommandLine::parse(int argc, const char* const* argv) {
+  arguments_ = argv;
   try {
     app_.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

@@ -13,6 +13,11 @@ namespace pulse::console {
 void Console::print_json(const std::string& document) const { output.print(inert_json(document)); }
 
 void Console::print_list(const Columns& columns, const QueryResult& rows) const {
+  if (taken != nullptr) {
+    taken->columns = columns;
+    taken->rows = rows;
+    return;
+  }
   if (options.is_json) return print_json(json_list(columns, rows));
   output.print(table(columns, rows, output.style()));
 }

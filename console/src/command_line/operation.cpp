@@ -39,22 +39,40 @@ void tell_how_to_go_on(const std::string& id) {
 }
 
 std::string summary(const QueryResult::Row& step) {
+  std::string text = outcome_of(step);
+  if (may_be_undone(step)) text += "; pulse undo " + step.text("id") + " takes it back";
+  return text;
+}
+
+}  // namespace
+
+QueryResult run_step(Database& database, const std::string& id) {
+  return database.query(kStep, {id});
+}
+
+QueryResult end_operation(Database& database, const std::string& id) {
+  return database.query(kStop, {id});
+}
+
+const Columns& operation_columns() { return kOperationColumns; }
+
+std::string outcome_of(const QueryResult::Row& step) {
   std::string text = "operation " + step.text("id") + " is " + inert(step.text("state")) + ": " +
                      inert(step.text("action")) + " of " + plural(step.integer("changed"), "job");
   if (step.integer("skipped") > 0) {
     text += ", " + spell_count(step.text("skipped")) + " left alone";
     if (!step.is_null("reasons")) text += " (" + inert(step.text("reasons")) + ")";
   }
-  const bool may_be_undone = step.is_null("undoes") && step.integer("changed") > 0;
-  if (may_be_undone) text += "; pulse undo " + step.text("id") + " takes it back";
   return text;
 }
 
-}  // namespace
+bool may_be_undone(const QueryResult::Row& step) {
+  return step.is_null("undoes") && step.integer("changed") > 0;
+}
 
 ExitStatus run_operation(Console& console, const std::string& id) {
   for (bool is_first = true;; is_first = false) {
-    const QueryResult step = console.database.query(kStep, {id});
+    const QueryResult step = run_step(console.database, id);
     const bool is_running = step[0].text("state") == "running";
     if (is_first && is_running) tell_how_to_go_on(id);
     show_progress(step[0]);
@@ -65,7 +83,7 @@ ExitStatus run_operation(Console& console, const std::string& id) {
 }
 
 ExitStatus stop_operation(Console& console, const std::string& id) {
-  const QueryResult stopped = console.database.query(kStop, {id});
+  const QueryResult stopped = end_operation(console.database, id);
   console.print_done(summary(stopped[0]), json_of(kOperationColumns, stopped[0]));
   return ExitStatus::done;
 }

@@ -17,6 +17,17 @@ ExitStatus run_operation(Console& console, const std::string& id);
 // ended.
 ExitStatus stop_operation(Console& console, const std::string& id);
 
+// One step of at most 1,000 jobs, and the end of an operation before its last step. Each returns a
+// row of operation_columns() with `reasons`, the reasons of skipped_because in words.
+QueryResult run_step(Database& database, const std::string& id);
+QueryResult end_operation(Database& database, const std::string& id);
+const Columns& operation_columns();
+
+// What the operation has done: "operation 17 is done: retry of 2 jobs".
+std::string outcome_of(const QueryResult::Row& step);
+// Whether undo may take something of it back.
+bool may_be_undone(const QueryResult::Row& step);
+
 // The actor that the record names: the user of this machine.
 std::string actor();
 

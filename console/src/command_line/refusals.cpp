@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/cluster/node_table.hpp"
 #include "base/postgres/connection_options.hpp"
 #include "base/postgres/sqlstate.hpp"
 #include "base/text/inert.hpp"
@@ -73,6 +74,18 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
   }
   print_error(error.message, error.detail, error.hint);
   return was_interrupted() ? ExitStatus::interrupted : ExitStatus::refused;
+}
+
+ExitStatus tell_refusal_of_node_table(const SqlError& error, const Database& database) {
+  const auto [reason, hint] = refusal_of_node_table(error, database.name(), database.role());
+  print_error(reason, "", hint);
+  if (error.sqlstate == sqlstate::kNoTable) return ExitStatus::no_database;
+  return error.sqlstate == sqlstate::kNoPrivilege ? ExitStatus::no_right : ExitStatus::refused;
+}
+
+ExitStatus report_usage(const std::string& problem) {
+  print_error(problem, "", "");
+  return ExitStatus::usage;
 }
 
 ExitStatus report_unreachable(const std::string& reason) {

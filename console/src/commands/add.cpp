@@ -1,4 +1,4 @@
-// pulse add: a job, from the command line.
+// pulse add: a job, from the command line. pulse keys and forget: the keys of add --once.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -34,6 +34,15 @@ constexpr const char* kAddOnce =
     " pulse.add_job_once($1::interval, $2,"
     " CASE WHEN trace.parent IS NOT NULL THEN $3 END, $4::json, $5,"
     " coalesce($6::timestamptz, now() + $7::interval), $8::int, $9::int, $10::text[]) AS o";
+constexpr const char* kKeys =
+    "SELECT identifier, unique_key, unique_until, job_id, state, added_by"
+    " FROM pulse.list_unique_keys($1, $2, $3::int)";
+const Columns kKeyColumns{{"task", "identifier"},
+                          {"key", "unique_key"},
+                          {"until", "unique_until", Kind::time},
+                          {"job", "job_id", Kind::id},
+                          {"state", "state", Kind::state},
+                          {"added by", "added_by"}};
 constexpr const char* kForget = "SELECT pulse.forget_once($1, $2)::text AS forgotten";
 
 struct NewJob {
@@ -118,6 +127,28 @@ void add_once_options(CLI::App& command, NewJob& job, CLI::Option* key) {
   once->needs(period);
 }
 
+struct WantedKeys {
+  Text task;
+  Text key;
+  int limit = 50;
+};
+
+void add_keys(CommandLine& line) {
+  auto wanted = std::make_shared<WantedKeys>();
+  CLI::App& command =
+      line.add("keys", "Keys of add --once, the longest period first", [wanted](Console& console) {
+        console.print_list(kKeyColumns,
+                           console.database.query(
+                               kKeys, {wanted->task, wanted->key, std::to_string(wanted->limit)}));
+        return ExitStatus::done;
+      });
+  command.add_option("-t,--task", wanted->task, "Only of this task");
+  command.add_option("-k,--key", wanted->key, "Only this key");
+  command.add_option("-n,--limit", wanted->limit, "How many at most")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+}
+
 void add_forget(CommandLine& line) {
   auto names = std::make_shared<std::pair<std::string, std::string>>();
   CLI::App& command = line.add(
@@ -130,6 +161,7 @@ void add_forget(CommandLine& line) {
 }  // namespace
 
 void add_add(CommandLine& line) {
+  add_keys(line);
   add_forget(line);
   auto job = std::make_shared<NewJob>();
   CLI::App& command =

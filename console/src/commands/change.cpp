@@ -7,6 +7,7 @@
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "command_line/operation.hpp"
+#include "commands/change_nodes.hpp"
 #include "commands/commands.hpp"
 #include "job/job_change.hpp"
 #include "output/table.hpp"
@@ -36,6 +37,9 @@ ExitStatus change_jobs(Console& console, const WantedChange& wanted) {
                stderr);
     return ExitStatus::usage;
   }
+  if (!console.nodes.empty()) {
+    return change_jobs_of_nodes(console, change, wanted.arguments.dump());
+  }
   const ChangePreview preview = preview_change(console.database, change);
   if (preview.is_of_none()) {
     std::fprintf(stderr, "pulse: no job to %s meets %s\n", change.action.c_str(),
@@ -59,8 +63,8 @@ void add_argument(CLI::App& command, const std::shared_ptr<WantedChange>& wanted
 CLI::App& add_change(CommandLine& line, const char* action, const char* description,
                      const std::shared_ptr<WantedChange>& wanted) {
   wanted->change.action = action;
-  CLI::App& command = line.add(
-      action, description, [wanted](Console& console) { return change_jobs(console, *wanted); });
+  const auto run = [wanted](Console& console) { return change_jobs(console, *wanted); };
+  CLI::App& command = line.add(action, description, run, Reach::all_at_once);
   command.add_option("ID", wanted->change.ids, "Ids of jobs")->check(is_id());
   add_filter_options(command, wanted->change.filter);
   command.add_flag("--all", wanted->change.is_all, "Every job that the command may change");

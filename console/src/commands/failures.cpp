@@ -16,7 +16,7 @@ struct FailureSearch {
 
 ExitStatus list_failures(Console& console, const FailureSearch& wanted) {
   Params params = wanted.filter.params();
-  params.push_back(std::to_string(wanted.limit));
+  params.insert(params.end(), {std::to_string(wanted.limit), std::to_string(kMaxFailures)});
   const QueryResult rows = console.database.query(failure_list().sql, params);
   console.print_list(failure_list().columns, rows);
   if (is_cut(rows)) std::fprintf(stderr, "pulse: %s\n", kFailuresAreCut);

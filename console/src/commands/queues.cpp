@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/text/inert.hpp"
+#include "command_line/add_list.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
@@ -80,10 +81,7 @@ void add_limit(CommandLine& line, CLI::App& queues) {
 }  // namespace
 
 void add_queues(CommandLine& line) {
-  CLI::App& queues = line.add("queues", "Named queues, and their limits", [](Console& console) {
-    console.print_list(queue_list().columns, console.database.query(queue_list().sql));
-    return ExitStatus::done;
-  });
+  CLI::App& queues = add_list(line, "queues", "Named queues, and their limits", queue_list());
   for (const NamedChange& change : kQueueChanges) add_named_change(line, queues, "queue", change);
   add_limit(line, queues);
 }

@@ -2,6 +2,7 @@
 // schedules.
 #include <array>
 
+#include "command_line/add_list.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
@@ -40,10 +41,7 @@ void add_next(CommandLine& line, CLI::App& schedules) {
 
 void add_schedules(CommandLine& line) {
   CLI::App& schedules =
-      line.add("schedules", "Schedules, by their next due time", [](Console& console) {
-        console.print_list(schedule_list().columns, console.database.query(schedule_list().sql));
-        return ExitStatus::done;
-      });
+      add_list(line, "schedules", "Schedules, by their next due time", schedule_list());
   for (const NamedChange& change : kScheduleChanges) {
     add_named_change(line, schedules, "schedule", change);
   }

@@ -1,4 +1,5 @@
 // pulse tasks: depth and age of tasks, and which tasks no worker serves.
+#include "command_line/add_list.hpp"
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
@@ -16,10 +17,7 @@ constexpr NamedChange kUnset{
 }  // namespace
 
 void add_tasks(CommandLine& line) {
-  CLI::App& tasks = line.add("tasks", "Tasks with jobs or settings", [](Console& console) {
-    console.print_list(task_list().columns, console.database.query(task_list().sql));
-    return ExitStatus::done;
-  });
+  CLI::App& tasks = add_list(line, "tasks", "Tasks with jobs or settings", task_list());
   add_named_change(line, tasks, "task", kUnset);
 }
 

@@ -20,15 +20,18 @@ ExitStatus show_top(Console& console, const std::string& interval) {
     std::fputs("pulse: top needs a terminal; overview and the other commands do not\n", stderr);
     return ExitStatus::usage;
   }
+  const bool is_one = console.nodes.empty();
   // A first query reports a fault as every command does, before the screen begins.
-  console.database.query(overview_list().sql);
+  if (is_one) console.database.query(overview_list().sql);
   console.database.on_notice = nullptr;
+  const std::unique_ptr<Watched> watched =
+      is_one ? watch_database(console.database) : watch_nodes(std::move(console.nodes));
   // From here on an interrupt has to leave the terminal unchanged, and the screen takes care of the
   // terminal.
   leave_interrupts();
   try {
     Screen screen(console.output.style().has_colours);
-    Top(console.database, screen, *parse_duration(interval)).run();
+    Top(*watched, screen, *parse_duration(interval)).run();
   } catch (const NoScreen& problem) {
     const char* term = std::getenv("TERM");
     std::fprintf(stderr, "pulse: top cannot draw on the terminal '%s': %s\n",
@@ -43,8 +46,9 @@ ExitStatus show_top(Console& console, const std::string& interval) {
 
 void add_top(CommandLine& line) {
   auto interval = std::make_shared<std::string>("1s");
-  line.add("top", "Everything live, on the whole screen",
-           [interval](Console& console) { return show_top(console, *interval); })
+  line.add(
+          "top", "Everything live, on the whole screen",
+          [interval](Console& console) { return show_top(console, *interval); }, Reach::all_at_once)
       .add_option("-i,--interval", *interval,
                   "The least time from one reading to the next, as 500ms or 5s")
       ->check([](const std::string& text) {

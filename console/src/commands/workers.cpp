@@ -36,11 +36,14 @@ void add_order(CommandLine& line, CLI::App& workers, const char* name, const cha
 
 void add_workers(CommandLine& line) {
   auto with_ended = std::make_shared<bool>(false);
-  CLI::App& workers = line.add("workers", "Workers that live", [with_ended](Console& console) {
-    console.print_list(worker_list().columns,
-                       console.database.query(worker_list().sql, {*with_ended ? "t" : "f"}));
-    return ExitStatus::done;
-  });
+  CLI::App& workers = line.add(
+      "workers", "Workers that live",
+      [with_ended](Console& console) {
+        console.print_list(worker_list().columns,
+                           console.database.query(worker_list().sql, {*with_ended ? "t" : "f"}));
+        return ExitStatus::done;
+      },
+      Reach::each_node);
   workers.add_flag("-a,--all", *with_ended, "Those that ended within the last day, too");
   add_order(line, workers, "drain", "The worker takes no more jobs, and ends when it has none",
             "pulse.drain_worker");

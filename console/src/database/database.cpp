@@ -22,9 +22,11 @@ constexpr const char* kSetSettings =
     " ON p.name OPERATOR(pg_catalog.=) s.name AND p.source OPERATOR(pg_catalog.<>) 'client'"
     " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)";
 
-Params settings_params(int backend_pid) {
+// Of several nodes each writes times in the same zone, so that a reader can compare the times.
+Params settings_params(int backend_pid, bool is_node) {
   statements::SessionSettings settings = statements::own_settings();
   settings.insert(settings.end(), {{"extra_float_digits", "1"}, {"IntervalStyle", "postgres"}});
+  if (is_node) settings.emplace_back("TimeZone", "UTC");
   std::vector<std::string> names;
   std::vector<std::string> values;
   for (const auto& [name, value] : settings) {
@@ -36,7 +38,8 @@ Params settings_params(int backend_pid) {
 
 }  // namespace
 
-Database::Database(ConnectOptions options) : options_(std::move(options)) {}
+Database::Database(ConnectOptions options, std::string node)
+    : options_(std::move(options)), node_(std::move(node)) {}
 
 void Database::open() {
   if (connection_) return;
@@ -52,11 +55,11 @@ void Database::set_up() {
   connection_->on_notice = [this](const SqlError& notice) {
     if (on_notice) on_notice(notice);
   };
-  name_ = connection_->database();
+  name_ = node_.empty() ? connection_->database() : node_;
   role_ = connection_->role();
   quickest_ = std::chrono::microseconds::max();
   query("SET datestyle = 'ISO, YMD'");
-  query(kSetSettings, settings_params(backend_pid()));
+  query(kSetSettings, settings_params(backend_pid(), !node_.empty()));
 }
 
 void Database::note_answer_after(std::chrono::microseconds taken) {

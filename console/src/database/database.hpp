@@ -36,7 +36,8 @@ class Unreachable : public std::runtime_error {
 
 class Database {
  public:
-  explicit Database(ConnectOptions options);
+  // `node`: the NAME of one of several databases.
+  explicit Database(ConnectOptions options, std::string node = "");
 
   // Throws Unreachable. A query without a session opens one, too.
   void open();
@@ -46,7 +47,7 @@ class Database {
   // that the next query opens another session.
   bool has_lived_on();
   // Another session with the same options, not yet open.
-  Database another() const { return Database(options_); }
+  Database another() const { return Database(options_, node_); }
 
   // Throws Refused, or Unreachable, after which there is no session.
   QueryResult query(const char* sql, const Params& params = {});
@@ -61,7 +62,8 @@ class Database {
   // The process id that the server reported when the session was opened; a pooler makes one up.
   int backend_pid() const { return connection_->backend_pid(); }
 
-  // Of the database and the role; empty until the first session is open.
+  // Of the database and the role; empty until the first session is open. One of several databases
+  // is called by its NAME.
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }
 
@@ -73,6 +75,7 @@ class Database {
   [[noreturn]] void lose(const ConnectionLost& lost);
 
   ConnectOptions options_;
+  std::string node_;
   std::unique_ptr<BlockingConnection> connection_;
   std::string name_;
   std::string role_;

@@ -1,5 +1,7 @@
 #include "html/url.hpp"
 
+#include <utility>
+
 #include "base/text/percent.hpp"
 
 namespace pulse::console {
@@ -10,12 +12,35 @@ std::string& prefix() {
   return prefix;
 }
 
+std::string& node_path() {
+  static thread_local std::string path;
+  return path;
+}
+
 }  // namespace
 
 void set_url_prefix(std::string text) { prefix() = std::move(text); }
 
+std::string path_of_node(std::string_view node) {
+  return node.empty() ? std::string() : "/n/" + std::string(node);
+}
+
+AddressesOfNode::AddressesOfNode(std::string_view node)
+    : before_(std::exchange(node_path(), path_of_node(node))) {}
+
+AddressesOfNode::~AddressesOfNode() { node_path() = before_; }
+
 // A place on the page itself has no path.
-std::string Url::address() const { return path_.empty() ? text() : prefix() + text(); }
+std::string Url::address() const {
+  if (path_.empty()) return text();
+  return prefix() + node_path_.value_or(node_path()) + text();
+}
+
+Url Url::at_node(std::string_view node) const {
+  Url elsewhere = *this;
+  elsewhere.node_path_ = path_of_node(node);
+  return elsewhere;
+}
 
 Url Url::part(std::string_view text) const {
   Url longer = *this;

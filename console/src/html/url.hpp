@@ -3,8 +3,12 @@
 //
 // A proxy may have put the server below a path of its own, the prefix. Routes, and the locations of
 // redirects, are without the prefix; addresses on a page have the prefix.
+//
+// A server of several databases has the pages of each database, a node, below /n/NAME: behind the
+// prefix, and in front of the path as the routes of the node spell the path.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +29,22 @@ class Path {
 // Constant once the first page is made: https://ops.example.com/queue has the prefix /queue.
 void set_url_prefix(std::string prefix);
 
+// The path of the pages of a node: /n/NAME; empty for pages that are of no node. A NAME has no
+// character that an address encodes.
+std::string path_of_node(std::string_view node);
+
+// While the object lives, the addresses that this thread makes lead to pages of the node.
+class AddressesOfNode {
+ public:
+  explicit AddressesOfNode(std::string_view node);
+  ~AddressesOfNode();
+  AddressesOfNode(const AddressesOfNode&) = delete;
+  AddressesOfNode& operator=(const AddressesOfNode&) = delete;
+
+ private:
+  const std::string before_;
+};
+
 class Url {
  public:
   explicit Url(Path path) : path_(path.text()) {}
@@ -33,6 +53,8 @@ class Url {
   Url part(std::string_view text) const;
   // A parameter more; none with an empty value.
   Url with(std::string_view name, std::string_view value) const;
+  // The same page of this node, or of no node, whatever node the thread makes addresses for.
+  Url at_node(std::string_view node) const;
 
   // A place on the page itself.
   static Url to_place(const char* id);
@@ -48,6 +70,7 @@ class Url {
   std::string_view path_;
   std::string rest_;
   std::string query_;
+  std::optional<std::string> node_path_;  // absent: as the thread makes addresses
 };
 
 }  // namespace pulse::console

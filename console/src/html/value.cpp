@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <regex>
 
+#include "base/text/inert.hpp"
 #include "html/moment.hpp"
 #include "output/style.hpp"
 #include "text/spelling.hpp"
@@ -110,7 +111,7 @@ Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling
   }
   constexpr std::size_t kMaxCell = 160;
   constexpr std::size_t kMaxTitle = 2000;
-  if (cell->size() <= kMaxCell) return *cell;
+  if (cell->size() <= kMaxCell) return visible(*cell);
   return element("span", {{"title", cut(*cell, kMaxTitle)}}, cut(*cell, kMaxCell));
 }
 

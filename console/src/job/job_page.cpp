@@ -181,25 +181,34 @@ QueryResult read_explanation(Database& database, const std::string& id) {
   }
 }
 
+// Stands in line with the facts of the job.
+std::string node_line(const std::string& node, const Style& style) {
+  if (node.empty()) return {};
+  return style.tinted(pad("node", title_width(kJobColumns)), Tint::strong) + "  " + node + '\n';
+}
+
 }  // namespace
 
 const Columns& job_columns() { return kJobColumns; }
 
 JobPage read_job_page(Database& database, const std::string& id) {
-  return {database.query(kJob, {id}), read_explanation(database, id),
-          database.query(kAttempts, {id})};
+  return {.job = database.query(kJob, {id}),
+          .reasons = read_explanation(database, id),
+          .attempts = database.query(kAttempts, {id})};
 }
 
 std::string job_page_json(const JobPage& page) {
-  return "{\"job\": " + json_of(kJobColumns, page.job[0]) +
+  const std::string node = page.node.empty() ? "" : "\"node\": \"" + page.node + "\",\n ";
+  return '{' + node + "\"job\": " + json_of(kJobColumns, page.job[0]) +
          ",\n \"explanation\": " + objects(kExplanationColumns, page.reasons) +
          ",\n \"attempts\": " + objects(kAttemptColumns, page.attempts) + "}\n";
 }
 
 std::string job_page_text(const JobPage& page, const Style& style) {
   const auto job = page.job[0];
-  return record(kJobColumns, job, style) + explanation(page.reasons, style) +
-         timeline(job, page.attempts, style) + document(job, "payload", "Payload", style) +
+  return node_line(page.node, style) + record(kJobColumns, job, style) +
+         explanation(page.reasons, style) + timeline(job, page.attempts, style) +
+         document(job, "payload", "Payload", style) +
          document(job, "checkpoint", "Checkpoint", style) +
          document(job, "result", "Result", style) +
          (page.attempts.empty() ? document(job, "last_error", "Last error", style) : "");

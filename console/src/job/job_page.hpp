@@ -14,6 +14,7 @@ struct JobPage {
   QueryResult job;  // one row
   QueryResult reasons;
   QueryResult attempts;
+  std::string node = {};  // the NAME of the database, where the reader asked several
 };
 
 // Of the row about the job itself.

@@ -8,7 +8,8 @@ namespace {
 #define PULSE_FOUND                                                                               \
   "SELECT id, state, identifier, queue_name, priority, attempts, max_attempts, crashes, job_key," \
   " worker_id, run_at, created_at, claimed_at, finished_at, progress, last_error,"                \
-  " last_error_line,"                                                                             \
+  " last_error_line, extract(epoch FROM created_at) AS created_epoch,"                            \
+  " extract(epoch FROM finished_at) AS finished_epoch,"                                           \
   " finished_at IS NULL AND claimed_at IS NULL AND run_at > pulse.now() AS "                      \
   "is_later, " PULSE_SHOWN_STATE("state", "run_at")
 #define PULSE_FILTER "$1::text[], $2, $3, $4, $5, $6, $7::interval, $8::interval"
@@ -67,7 +68,7 @@ FoundJobs find_jobs(Database& database, const JobSearch& search) {
   std::vector<QueryResult::Cell> cells;
   std::vector<std::string> names;
   for (const Column& column : kFoundColumns) names.push_back(column.field);
-  names.emplace_back("is_later");
+  names.insert(names.end(), {"is_later", "created_epoch", "finished_epoch"});
   std::size_t count = 0;
   found.next = search.before;
   found.next_end = search.before_end;

@@ -22,6 +22,7 @@ struct JobSearch {
 };
 
 struct FoundJobs {
+  // Fields of kFoundColumns, and created_epoch and finished_epoch: the times in seconds.
   QueryResult rows;
   std::optional<std::string> next;  // `before` of the next search
   std::optional<std::string> next_end;

@@ -1,4 +1,4 @@
-// How many jobs there are in each state, up to a bound.
+// How many jobs there are in each state.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ struct StateCount {
   std::int64_t jobs = 0;
   bool is_exact = true;  // false: at least so many
 
-  // "999", or "1,000+".
+  // "12,345"; of a part "999+", or "1,000+" for more.
   std::string text() const;
 };
 
 // Counts jobs that meet the conditions of the filter beside the states: due, scheduled, parked,
-// running, completed, failed, quarantined, cancelled, expired. A count stops at 1,000; without a
-// condition the function reads the figures of the overview, which are cheap beside millions of
-// jobs.
+// running, completed, failed, quarantined, cancelled, expired.
 std::vector<StateCount> count_states(Database& database, const JobFilter& filter);
+
+// Adds the counts of another database.
+void add_counts(std::vector<StateCount>& sum, const std::vector<StateCount>& counts);
 
 }  // namespace pulse::console

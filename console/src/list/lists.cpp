@@ -17,6 +17,12 @@ const Columns kRates{{"a minute", "per_minute", Kind::count},
                      {"run, median", "run_p50", Kind::seconds},
                      {"run, 99 %", "run_p99", Kind::seconds}};
 
+Column counted(const char* title, const char* field, const char* plus_field) {
+  Column column{title, field, Kind::count};
+  column.plus_field = plus_field;
+  return column;
+}
+
 Columns with_rates(Columns first, const Columns& last) {
   first.insert(first.end(), kRates.begin(), kRates.end());
   first.insert(first.end(), last.begin(), last.end());
@@ -31,6 +37,15 @@ Columns with_rates(Columns first, const Columns& last) {
 #define PULSE_MORE \
   " CASE WHEN " PULSE_IS_MORE " THEN coalesce(s.names || ' more', 'more') END AS more,"
 
+#define PULSE_COUNT(field, name) " " PULSE_COUNT_OF(field) " AS " name ","
+#define PULSE_COUNTS PULSE_COUNT("parked", "parked") PULSE_COUNT("running", "running")
+#define PULSE_TASK_COUNTS PULSE_COUNT("ready", "ready") PULSE_COUNT("future", "future") PULSE_COUNTS
+#define PULSE_QUEUE_COUNTS PULSE_COUNT("ready", "open") PULSE_COUNTS
+#define PULSE_ESTIMATED                            \
+  " s.kind IS NULL AND " PULSE_HAS_MORE            \
+  " OR coalesce(s.estimated, false) AS estimated," \
+  " " PULSE_PLUS_OF("plus") " AS plus, " PULSE_PLUS_OF("plus_of_all") " AS plus_of_all"
+
 const List& overview_list() {
   static const List kList{
       "SELECT at, ready, future, due_next_minute, parked_full, parked_paused, parked_future,"
@@ -41,20 +56,20 @@ const List& overview_list() {
       " FROM pulse.overview",
       {
           {"at", "at", Kind::time},
-          {"ready", "ready", Kind::count},
+          counted("ready", "ready", "estimated"),
           {"oldest due for", "oldest_due_age", Kind::seconds},
-          {"future", "future", Kind::count},
-          {"due next minute", "due_next_minute", Kind::count},
-          {"parked, queue full", "parked_full", Kind::count},
-          {"parked, queue paused", "parked_paused", Kind::count},
-          {"parked, future", "parked_future", Kind::count},
-          {"parked, after others", "parked_waiting", Kind::count},
-          {"running", "running", Kind::count},
-          {"completed last minute", "completed", Kind::count},
-          {"failed last minute", "failed", Kind::count},
-          {"quarantined last minute", "quarantined", Kind::count},
-          {"cancelled last minute", "cancelled", Kind::count},
-          {"expired last minute", "expired", Kind::count},
+          counted("future", "future", "estimated"),
+          counted("due next minute", "due_next_minute", "estimated"),
+          counted("parked, queue full", "parked_full", "estimated"),
+          counted("parked, queue paused", "parked_paused", "estimated"),
+          counted("parked, future", "parked_future", "estimated"),
+          counted("parked, after others", "parked_waiting", "estimated"),
+          counted("running", "running", "estimated"),
+          counted("completed last minute", "completed", "estimated"),
+          counted("failed last minute", "failed", "estimated"),
+          counted("quarantined last minute", "quarantined", "estimated"),
+          counted("cancelled last minute", "cancelled", "estimated"),
+          counted("expired last minute", "expired", "estimated"),
           {"workers alive", "workers_alive", Kind::count},
           {"workers draining", "workers_draining", Kind::count},
           {"workers silent", "workers_silent", Kind::count},
@@ -65,38 +80,50 @@ const List& overview_list() {
           {"claims are on", "claims", Kind::boolean},
           {"dead workers are noticed", "sweeps", Kind::boolean},
           {"last sweep", "swept_at", Kind::time},
-          {"estimated", "estimated", Kind::names, 80},
+          {"", "estimated", Kind::names},
           {"jobs counted at", "counted_at", Kind::time},
           {"shard of ids", "shard", Kind::count},
       }};
   return kList;
 }
 
+// Rows of pulse.stats() (s), the rates of the last minute (r), and settings (q): of all names of s
+// and r, so that a row without settings has none, and of the first thousand names.
+#define PULSE_STATS_RATES_SETTINGS(kind, name_column, settings)                  \
+  " s AS MATERIALIZED (SELECT *, " PULSE_PLUSES " FROM pulse.stats(1000, '" kind \
+  "') WITH ORDINALITY),"                                                         \
+  " r AS MATERIALIZED (SELECT " name_column " AS name, * FROM pulse." kind       \
+  "_rates"                                                                       \
+  " WHERE period = 'minute' AND " name_column                                    \
+  " IS NOT NULL),"                                                               \
+  " q AS (SELECT " name_column                                                   \
+  " AS name, * FROM (SELECT *, row_number() OVER (ORDER BY " name_column         \
+  ") AS place FROM pulse." settings ") AS a WHERE place <= 1000 OR " name_column \
+  " IN (SELECT name FROM s UNION SELECT name FROM r))"
+
 // This list asks the workers which tasks the workers serve; the view of unserved tasks also counts
 // jobs.
 const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
-      " WHERE w.ended_at IS NULL AND w.status = 'alive')"
-      " SELECT identifier," PULSE_MORE
-      " s.ready, s.future, s.parked, s.running,"
-      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
-      " identifier IS NOT NULL AND EXISTS ("
-      "SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
-      " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
-      " t.handler, t.dead_letter, s.estimated, s.plus, s.plus_of_all"
-      " FROM (SELECT name AS identifier, *, " PULSE_PLUSES
-      " FROM pulse.stats(1000, 'task')) AS s"
-      " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
-      " USING (identifier) FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
-      " AND identifier IS NOT NULL) AS r USING (identifier)"
-      " ORDER BY " PULSE_IS_MORE ", s.oldest_due_at NULLS LAST, identifier",
+      " WHERE w.ended_at IS NULL AND w.status = 'alive' AND NOT "
+      "w.silent)," PULSE_STATS_RATES_SETTINGS(
+          "task", "identifier",
+          "task_settings") " SELECT name AS identifier," PULSE_MORE PULSE_TASK_COUNTS
+                           " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+                           " name IS NOT NULL AND EXISTS ("
+                           "SELECT FROM living AS l WHERE l.tasks IS NULL OR name = ANY (l.tasks))"
+                           " AS is_served, q.max_attempts, extract(epoch FROM q.timeout) AS "
+                           "timeout, q.queue,"
+                           " q.handler, q.dead_letter," PULSE_ESTIMATED
+                           " FROM s FULL JOIN q USING (name) FULL JOIN r USING (name)"
+                           " ORDER BY " PULSE_IS_MORE ", s.ordinality NULLS LAST, name",
       with_rates({{"task", "identifier"},
                   {"further", "more"},
-                  {"ready", "ready", Kind::count},
-                  {"future", "future", Kind::count},
-                  {"parked", "parked", Kind::count},
-                  {"running", "running", Kind::count},
+                  counted("ready", "ready", "plus"),
+                  counted("future", "future", "plus"),
+                  counted("parked", "parked", "plus_of_all"),
+                  counted("running", "running", "plus_of_all"),
                   {"oldest due for", "oldest_due_age", Kind::seconds}},
                  {{"served", "is_served", Kind::boolean},
                   {"attempts", "max_attempts", Kind::number},
@@ -104,31 +131,27 @@ const List& task_list() {
                   {"queue", "queue"},
                   {"handler", "handler"},
                   {"dead letter", "dead_letter"},
-                  {"estimated", "estimated", Kind::boolean}})};
+                  {"", "estimated", Kind::boolean}})};
   return kList;
 }
 
 // Queues with jobs, queues with settings, and queues of jobs that ended in the last minute.
 const List& queue_list() {
   static const List kList{
-      "SELECT name," PULSE_MORE
-      " s.ready AS open, s.parked, s.running,"
-      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
-      " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per,"
-      " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated,"
-      " s.plus, s.plus_of_all"
-      " FROM (SELECT *, " PULSE_PLUSES
-      " FROM pulse.stats(1000, 'queue')) AS s"
-      " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_settings"
-      " ORDER BY queue_name LIMIT 1000) AS q USING (name)"
-      " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_rates WHERE period = 'minute'"
-      " AND queue_name IS NOT NULL) AS r USING (name)"
-      " ORDER BY " PULSE_IS_MORE ", s.oldest_due_at NULLS LAST, name",
+      "WITH" PULSE_STATS_RATES_SETTINGS(
+          "queue", "queue_name",
+          "queue_settings") " SELECT name," PULSE_MORE PULSE_QUEUE_COUNTS
+                            " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+                            " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, "
+                            "'1 s')) AS per,"
+                            " q.is_strict, coalesce(s.paused, q.paused) AS paused," PULSE_ESTIMATED
+                            " FROM s FULL JOIN q USING (name) FULL JOIN r USING (name)"
+                            " ORDER BY " PULSE_IS_MORE ", s.ordinality NULLS LAST, name",
       with_rates({{"queue", "name"},
                   {"further", "more"},
-                  {"open", "open", Kind::count},
-                  {"parked", "parked", Kind::count},
-                  {"running", "running", Kind::count},
+                  counted("open", "open", "plus"),
+                  counted("parked", "parked", "plus_of_all"),
+                  counted("running", "running", "plus_of_all"),
                   {"oldest due for", "oldest_due_age", Kind::seconds}},
                  {{"at a time", "concurrency", Kind::count},
                   {"in all", "total", Kind::count},
@@ -136,14 +159,15 @@ const List& queue_list() {
                   {"", "per", Kind::seconds},
                   {"strict", "is_strict", Kind::boolean},
                   {"paused", "paused", Kind::boolean},
-                  {"estimated", "estimated", Kind::boolean}})};
+                  {"", "estimated", Kind::boolean}})};
   return kList;
 }
 
 // The view searches the jobs of each worker, so the statement first chooses the shown workers.
-#define PULSE_WORKER                                      \
-  "SELECT id, name, hostname, pid, status, running_jobs," \
-  " last_heartbeat_at, attached, slots, version,"         \
+#define PULSE_WORKER                                     \
+  "SELECT id, name, hostname, pid, " PULSE_WORKER_STATUS \
+  ", running_jobs,"                                      \
+  " last_heartbeat_at, attached, slots, version,"        \
   " to_json(tasks) AS tasks, started_at, ended_at, reason FROM pulse.worker_status"
 const List& worker_list() {
   static const List kList{
@@ -195,17 +219,18 @@ const List& schedule_list() {
 }
 
 // jobs_checked counts the jobs of a large flow that the server has read; of other flows the server
-// reads all jobs.
+// reads all jobs. The server counts the jobs of a flow up to 10,000.
 #define PULSE_FLOW                                                                        \
   "SELECT id, name, jobs, nullif(jobs_checked, jobs) AS jobs_checked, waiting, running, " \
   "completed,"                                                                            \
-  " failed, cancelled, created_at, last_finished_at"
+  " failed, cancelled, created_at, last_finished_at,"                                     \
+  " CASE WHEN jobs >= 10000 THEN '+' ELSE '' END AS plus"
 const List& flow_list() {
   static const List kList{PULSE_FLOW " FROM pulse.list_flows($1::bigint, $2::int) ORDER BY id DESC",
                           {
                               {"flow", "id", Kind::id},
                               {"name", "name"},
-                              {"jobs", "jobs", Kind::count},
+                              counted("jobs", "jobs", "plus"),
                               {"of the first", "jobs_checked", Kind::count},
                               {"waiting", "waiting", Kind::count},
                               {"running", "running", Kind::count},
@@ -221,12 +246,12 @@ const List& flow_list() {
   return kList;
 }
 
-#define PULSE_OPERATION                                                                     \
+#define PULSE_LISTED_OPERATIONS                                                             \
   "SELECT id, action, (SELECT string_agg(s.value, ', ') FROM json_each_text(subject) AS s)" \
   " AS subject, state, changed, skipped, undoes, undone_by, actor, role, created_at,"       \
   " ended_at FROM pulse.operations"
 const List& operation_list() {
-  static const List kList{PULSE_OPERATION
+  static const List kList{PULSE_LISTED_OPERATIONS
                           " WHERE id < coalesce($1::bigint, 9223372036854775807)"
                           " ORDER BY id DESC LIMIT $2::int",
                           {
@@ -243,7 +268,7 @@ const List& operation_list() {
                               {"started", "created_at", Kind::time},
                               {"ended", "ended_at", Kind::time},
                           },
-                          PULSE_OPERATION " WHERE id = $1::bigint"};
+                          PULSE_LISTED_OPERATIONS " WHERE id = $1::bigint"};
   return kList;
 }
 
@@ -289,8 +314,8 @@ const List& failure_list() {
   static const List kList{
       "SELECT error_line, jobs, is_exact, to_json(tasks) AS tasks, first_end, last_end"
       " FROM pulse.list_failures(coalesce($1::text[], '{failed,quarantined}'), $2, $3, $4, $5,"
-      " $7::interval, $8::interval, 1000) WHERE $6::text IS NULL OR error_line = $6"
-      " LIMIT $9::int",
+      " $7::interval, $8::interval, 1000, $10::int)"
+      " WHERE $6::text IS NULL OR error_line = $6 LIMIT $9::int",
       {
           {"error", "error_line", Kind::text, 80},
           {"jobs", "jobs", Kind::count},

@@ -6,6 +6,10 @@
 
 namespace pulse::console {
 
+// The status of a row of pulse.worker_status for a person: the overview counts a worker that the
+// next sweep finds lost as silent.
+#define PULSE_WORKER_STATUS "CASE WHEN silent THEN 'silent' ELSE status END AS status"
+
 struct List {
   const char* sql;
   Columns columns;
@@ -22,8 +26,11 @@ const List& flow_list();       // $1: below this id, $2: how many
 const List& operation_list();  // $1: below this id, $2: how many
 const List& running_list();
 const List& recovery_list();  // $1: how many
-const List& failure_list();   // $1 to $8: the conditions of a JobFilter, $9: how many
+// $1 to $8: the conditions of a JobFilter, $9: how many, $10: of how many failures at most
+const List& failure_list();
 const List& finding_list();
+
+constexpr int kMaxFailures = 20000;
 
 // Whether the search for failures stopped at a bound, and the clause that tells a reader so.
 bool is_cut(const QueryResult& failures);

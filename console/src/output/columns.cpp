@@ -1,5 +1,6 @@
 #include "output/columns.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/text/inert.hpp"
@@ -35,13 +36,25 @@ std::string shown(const Column& column, const QueryResult::Cell& value) {
     case Kind::time: return inert(spell_time(*value));
     case Kind::boolean: return *value == "t" ? "yes" : "no";
     case Kind::names: return inert(joined(value));
-    default: return inert(*value);
+    default: return inert(visible(*value));
   }
+}
+
+std::string plus_of(const Column& column, const QueryResult::Row& row) {
+  if (column.plus_field.empty() || row.is_null(column.field)) return {};
+  const QueryResult::Cell& plus = row.optional_text(column.plus_field);
+  if (!plus || !plus->starts_with('[')) return plus.value_or("");
+  const auto parts = json_strings(plus);
+  return std::find(parts.begin(), parts.end(), column.field) != parts.end() ? "+" : "";
+}
+
+std::string shown(const Column& column, const QueryResult::Row& row) {
+  return shown(column, row.optional_text(column.field)) + plus_of(column, row);
 }
 
 std::string shown(const Columns& columns, std::string_view field, const QueryResult::Row& row) {
   for (const Column& column : columns) {
-    if (column.field == field) return shown(column, row.optional_text(field));
+    if (column.field == field) return shown(column, row);
   }
   return {};
 }

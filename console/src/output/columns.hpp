@@ -28,11 +28,19 @@ struct Column {
   std::string field;  // of the query's result, and the key in JSON
   Kind kind = Kind::text;
   std::size_t max_width = 40;  // in a table
+  // Of a count: the field with the plus behind a part, or the field that names the parts in JSON.
+  std::string plus_field = {};
 };
 using Columns = std::vector<Column>;
 
 // The text of a value for a person; empty for NULL. Always inert.
 std::string shown(const Column& column, const QueryResult::Cell& value);
+
+// A plus for a count of which the server saw a part, else nothing.
+std::string plus_of(const Column& column, const QueryResult::Row& row);
+
+// The text of the column's field in a row, with such a plus.
+std::string shown(const Column& column, const QueryResult::Row& row);
 
 // The same of a field of a row.
 std::string shown(const Columns& columns, std::string_view field, const QueryResult::Row& row);

@@ -15,6 +15,8 @@ struct PartialCount {
   std::int64_t jobs = 0;
   bool is_part = false;  // at least so many
 
+  // "1234", or "1234+": the value of a column of counts.
+  std::string value() const;
   // "1,234", or "1,234+".
   std::string text() const;
 };
@@ -31,7 +33,12 @@ PartialCount sum_of(const QueryResult::Row& overview, std::initializer_list<cons
   " CASE WHEN estimated AND (ready + coalesce(future, 0) + parked = waiting) IS NOT FALSE" \
   " THEN '+' ELSE '' END AS plus_of_all"
 
-// The text of a count of such a row; empty for a field that is no count, and for an exact count.
-std::optional<std::string> partial_count(const QueryResult::Row& depth, const std::string& field);
+// Columns of a list that joins such rows, as s, with further names: a name without a row has no
+// jobs, or is among the further names that the row without a name adds up. Such a name has at least
+// no jobs.
+#define PULSE_HAS_MORE "bool_or(s.kind IS NOT NULL AND s.name IS NULL) OVER ()"
+#define PULSE_COUNT_OF(count) "CASE WHEN s.kind IS NULL THEN 0 ELSE s." count " END"
+#define PULSE_PLUS_OF(plus) \
+  "CASE WHEN s.kind IS NULL AND " PULSE_HAS_MORE " THEN '+' ELSE coalesce(s." plus ", '') END"
 
 }  // namespace pulse::console

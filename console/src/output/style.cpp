@@ -22,16 +22,39 @@ const char* sequence_of(Tint tint) {
   return "";
 }
 
-constexpr std::array<std::pair<std::string_view, Tint>, 25> kTintOfState{{
-    {"running", Tint::busy},      {"completed", Tint::good},      {"alive", Tint::good},
-    {"failed", Tint::bad},        {"quarantined", Tint::bad},     {"lost", Tint::bad},
-    {"cancelled", Tint::warning}, {"expired", Tint::warning},     {"paused", Tint::warning},
-    {"draining", Tint::warning},  {"stopping", Tint::warning},    {"parked", Tint::faint},
-    {"stopped", Tint::faint},     {"stalled", Tint::bad},         {"timed_out", Tint::bad},
-    {"timeout", Tint::bad},       {"interrupted", Tint::warning}, {"released", Tint::faint},
-    {"snoozed", Tint::faint},     {"active", Tint::good},         {"error", Tint::bad},
-    {"warning", Tint::warning},   {"waiting", Tint::faint},       {"ok", Tint::good},
+constexpr std::array<std::pair<std::string_view, Tint>, 32> kTintOfState{{
+    {"running", Tint::busy},
+    {"completed", Tint::good},
+    {"alive", Tint::good},
+    {"failed", Tint::bad},
+    {"quarantined", Tint::bad},
+    {"lost", Tint::bad},
+    {"silent", Tint::bad},
+    {"cancelled", Tint::warning},
+    {"expired", Tint::warning},
+    {"paused", Tint::warning},
+    {"draining", Tint::warning},
+    {"stopping", Tint::warning},
+    {"parked", Tint::faint},
+    {"stopped", Tint::faint},
+    {"stalled", Tint::bad},
+    {"timed_out", Tint::bad},
+    {"timeout", Tint::bad},
+    {"interrupted", Tint::warning},
+    {"released", Tint::faint},
+    {"snoozed", Tint::faint},
+    {"active", Tint::good},
+    {"error", Tint::bad},
+    {"warning", Tint::warning},
+    {"waiting", Tint::faint},
+    {"ok", Tint::good},
     {"scheduled", Tint::faint},
+    {"answers", Tint::good},
+    {"does not answer", Tint::bad},
+    {"claims are off", Tint::bad},
+    {"no sweep runs", Tint::warning},
+    {"cannot be reached", Tint::bad},
+    {"a copy: claims are refused", Tint::bad},
 }};
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Style {
   std::string tinted(std::string_view text, Tint tint) const;
 };
 
-// Of a state of a job, a worker, a schedule or a flow.
+// Of a state of a job, a worker, a schedule, a flow or a node.
 Tint tint_of_state(std::string_view state);
 
 }  // namespace pulse::console

@@ -28,8 +28,7 @@ std::vector<ShownColumn> shown_columns(const Columns& columns, const QueryResult
     ShownColumn shown_column{&column, {}, width(column.title)};
     bool has_value = false;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      shown_column.texts.push_back(
-          fit(shown(column, rows[i].optional_text(column.field)), column.max_width));
+      shown_column.texts.push_back(fit(shown(column, rows[i]), column.max_width));
       has_value = has_value || !shown_column.texts.back().empty();
       shown_column.width = std::max(shown_column.width, width(shown_column.texts.back()));
     }

@@ -32,8 +32,9 @@ Markup flow_content(const Request& request, const QueryResult::Row& flow) {
   const Spelling spelling = spelling_of(request);
   Markup facts;
   for (const Column& column : flow_list().columns) {
-    const Markup content = fact(column, flow.optional_text(column.field), spelling);
+    Markup content = fact(column, flow.optional_text(column.field), spelling);
     if (content.empty() || column.field == "id" || column.field == "name") continue;
+    content += plus_of(column, flow);
     facts += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
   }
   Markup content = element("dl", "facts", facts);

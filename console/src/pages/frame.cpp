@@ -31,9 +31,13 @@ Appearance& appearance() {
   return known;
 }
 
-Markup menu(std::string_view section) {
+// The first entries of the menu are pages of all nodes, too.
+constexpr std::size_t kPagesOfAllNodes = 3;
+
+Markup menu(std::string_view section, std::size_t count) {
   Markup entries;
-  for (const Entry& entry : kMenu) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Entry& entry = kMenu[i];
     const bool is_here = entry.path.text() == section;
     entries += element(
         "li", "",
@@ -43,6 +47,41 @@ Markup menu(std::string_view section) {
                 entry.name));
   }
   return element("nav", {{"aria-label", "Pages"}}, element("ul", "", entries));
+}
+
+// The page that the visitor reads, or the overview: of the first `count` pages.
+Path page_of(std::string_view section, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kMenu[i].path.text() == section) return kMenu[i].path;
+  }
+  return "/";
+}
+
+Markup node_entry(const Request& request, const std::string& node, const Path& path,
+                  const std::string& name) {
+  const bool is_here = request.node == node;
+  return element(
+      "li", "",
+      element("a",
+              {{"href", Url(path).at_node(node)},
+               {"aria-current", is_here ? std::optional<std::string>("true") : std::nullopt}},
+              name));
+}
+
+// The way to the same page of another node.
+Markup node_menu(const Request& request, std::string_view section) {
+  if (appearance().nodes.empty()) return {};
+  Markup entries = node_entry(request, "", page_of(section, kPagesOfAllNodes), "All nodes");
+  for (const std::string& node : appearance().nodes) {
+    entries += node_entry(request, node, page_of(section, kMenu.size()), node);
+  }
+  return element("nav", {{"class", "nodes"}, {"aria-label", "Nodes"}}, element("ul", "", entries));
+}
+
+Markup menus(const Request& request, std::string_view section) {
+  const bool is_about_all = request.node.empty() && !appearance().nodes.empty();
+  return {node_menu(request, section),
+          menu(section, is_about_all ? kPagesOfAllNodes : kMenu.size())};
 }
 
 // The name of the visitor's token, and the way to sign in or out.
@@ -72,7 +111,7 @@ std::string zone_of(const Request& request) {
 }
 
 Markup header(const Request& request, const View& view) {
-  const Markup brand = element("a", {{"class", "brand"}, {"href", Url("/")}},
+  const Markup brand = element("a", {{"class", "brand"}, {"href", Url("/").at_node("")}},
                                {element("svg", {{"viewBox", "0 0 24 24"}, {"aria-hidden", "true"}},
                                         element("path", {{"d", "M2 13h5l2.5-8 5 15 2.5-7h5"}})),
                                 element("span", "", "pulse")});
@@ -83,7 +122,7 @@ Markup header(const Request& request, const View& view) {
   if (view.has_menu) {
     const std::string zone = zone_of(request);
     if (!zone.empty()) parts += element("span", "zone", {"times in ", element("b", "", zone)});
-    parts += {menu(view.section), element("div", "visitor", visitor(request))};
+    parts += {menus(request, view.section), element("div", "visitor", visitor(request))};
   }
   return element("header", "", parts);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "html/value.hpp"
 #include "serve/request.hpp"
@@ -10,10 +11,12 @@
 
 namespace pulse::console {
 
-// The title and colour by which this server differs from others, as production from staging.
+// By which this server differs from others: title and colour, as production from staging, and the
+// nodes.
 struct Appearance {
-  std::string title;   // stands beside the name of the program; empty: none
-  std::string colour;  // of kColours; empty: none
+  std::string title;                    // stands beside the name of the program; empty: none
+  std::string colour;                   // of kColours; empty: none
+  std::vector<std::string> nodes = {};  // the NAMEs of several databases; empty for one database
 };
 inline constexpr std::array<const char*, 6> kColours{"red",  "orange", "green",
                                                      "blue", "purple", "grey"};

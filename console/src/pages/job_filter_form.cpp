@@ -5,7 +5,6 @@
 
 #include "base/http/status.hpp"
 #include "html/value.hpp"
-#include "job/state_counts.hpp"
 #include "pages/frame.hpp"
 #include "serve/problem.hpp"
 
@@ -38,41 +37,31 @@ bool has_state(const Form& query, std::string_view state) {
   return std::find(states.begin(), states.end(), state) != states.end();
 }
 
-bool may_change(std::string_view action, const std::string& state) {
-  constexpr std::array kWaiting{"ready", "parked"};
-  constexpr std::array kEnded{"failed", "quarantined", "cancelled", "expired"};
-  const auto is_one_of = [&](const auto& known) {
-    return std::find(known.begin(), known.end(), state) != known.end();
-  };
-  if (action == "retry") return is_one_of(kEnded);
-  return is_one_of(kWaiting) || (action == "cancel" && state == "running");
-}
-
 // Whether an action changes jobs of each state that the filter names.
-bool may_change_all(std::string_view action, const Form& query) {
+bool may_change_all(const ActionStates& actions, const char* action, const Form& query) {
   const auto states = query.all("state");
   return std::all_of(states.begin(), states.end(),
-                     [&](const std::string& state) { return may_change(action, state); });
+                     [&](const std::string& state) { return actions.may_change(action, state); });
 }
 
 // Whether the list may have a job that the action changes.
-bool may_change_some(std::string_view action, const Form& query) {
+bool may_change_some(const ActionStates& actions, const char* action, const Form& query) {
   const auto states = query.all("state");
   return states.empty() || std::any_of(states.begin(), states.end(), [&](const std::string& state) {
-           return may_change(action, state);
+           return actions.may_change(action, state);
          });
 }
 
 // The actions on the chosen jobs, or on all jobs that meet the filter. The form says which: a
 // request with neither changes nothing.
-Markup bulk_actions(const Form& query) {
+Markup bulk_actions(const ActionStates& actions, const Form& query) {
   const auto chosen = [&](const char* action, const char* name) -> Markup {
-    if (!may_change_some(action, query)) return {};
+    if (!may_change_some(actions, action, query)) return {};
     return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
                    name);
   };
   const auto all = [&](const char* action, const char* name) -> Markup {
-    if (!may_change_all(action, query)) return {};
+    if (!may_change_all(actions, action, query)) return {};
     const Url url = Url("/operations/new").with("action", action).with("all", "1");
     return button(with_filter(url, query), name, "small button");
   };
@@ -146,17 +135,16 @@ Markup hidden_filter(const Form& query) {
   return fields;
 }
 
-bool may_change_chosen(const Form& query) {
-  return may_change_some("retry", query) || may_change_some("cancel", query);
+bool may_change_chosen(const ActionStates& actions, const Form& query) {
+  return may_change_some(actions, "retry", query) || may_change_some(actions, "cancel", query);
 }
 
-Markup bulk_form(const Form& query, const Markup& list) {
+Markup bulk_form(const ActionStates& actions, const Form& query, const Markup& list) {
   return element("form", {{"method", "get"}, {"action", Url("/operations/new")}},
-                 {bulk_actions(query), list});
+                 {bulk_actions(actions, query), list});
 }
 
-Markup state_tabs(const Request& request, const JobFilter& filter) {
-  const Form& query = request.query;
+Markup state_tabs(const Form& query, const std::vector<StateCount>& counts, std::size_t listed) {
   Url all("/jobs");
   for (const char* name : kTexts) all = all.with(name, query.get(name));
   const auto entry = [](const Url& url, const Markup& content, bool is_here) {
@@ -168,7 +156,11 @@ Markup state_tabs(const Request& request, const JobFilter& filter) {
                 content));
   };
   Markup tabs = entry(all, "all", query.all("state").empty());
-  for (const StateCount& tab : count_states(request.database(), filter)) {
+  for (StateCount tab : counts) {
+    // The list may have read further than the count.
+    if (is_tab_of(tab, query) && !tab.is_exact) {
+      tab.jobs = std::max(tab.jobs, static_cast<std::int64_t>(listed));
+    }
     tabs += entry(tab_address(tab, query),
                   {state(tab.name), " ", element("b", tab.jobs == 0 ? "zero" : "", tab.text())},
                   is_tab_of(tab, query));

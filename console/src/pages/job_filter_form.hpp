@@ -2,7 +2,9 @@
 #pragma once
 
 #include "html/markup.hpp"
+#include "job/action_states.hpp"
 #include "job/job_filter.hpp"
+#include "job/state_counts.hpp"
 #include "serve/form.hpp"
 #include "serve/request.hpp"
 
@@ -22,14 +24,15 @@ Markup filter_form(const Form& query, bool with_errors, const Path& path);
 // The same, folded up unless it has a condition.
 Markup filter_section(const Form& query, bool with_errors, const Path& path = "/jobs");
 
-// A tab for each state, with its count.
-Markup state_tabs(const Request& request, const JobFilter& filter);
+// A tab for each state, with its count. `query`: the filter of the address; `listed`: how many jobs
+// the list below has.
+Markup state_tabs(const Form& query, const std::vector<StateCount>& counts, std::size_t listed);
 
 // Whether any job of the list can be retried or cancelled.
-bool may_change_chosen(const Form& query);
+bool may_change_chosen(const ActionStates& actions, const Form& query);
 
 // A list of jobs with what may be done with the chosen ones, or with all that meet the filter.
-Markup bulk_form(const Form& query, const Markup& list);
+Markup bulk_form(const ActionStates& actions, const Form& query, const Markup& list);
 
 // Throws Failed where a client that sees no errors filters by one: it could ask for it letter by
 // letter.

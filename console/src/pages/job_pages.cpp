@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/inert.hpp"
 #include "html/moment.hpp"
 #include "html/timeline.hpp"
+#include "job/action_states.hpp"
 #include "job/job_page.hpp"
 #include "job/private_fields.hpp"
 #include "pages/frame.hpp"
@@ -166,16 +168,14 @@ Markup standing(const JobPage& job, const Request& request, const Spelling& spel
   return element("div", {{"class", "standing"}, {"data-state", row.text("shown_state")}}, content);
 }
 
-Markup job_actions(const std::string& id, const std::string& state) {
+Markup job_actions(Database& database, const std::string& id, const std::string& state) {
+  const ActionStates actions(database);
   const auto action = [&](const char* name, const char* title) {
+    if (!actions.may_change(name, state)) return Markup();
     return button(Url("/operations/new").with("action", name).with("id", id), title);
   };
-  const bool is_waiting = state == "ready" || state == "parked";
-  if (is_waiting) {
-    return {action("reschedule", "Reschedule"), action("fail", "Fail"), action("cancel", "Cancel")};
-  }
-  if (state == "running") return action("cancel", "Cancel");
-  return state == "completed" ? Markup() : action("retry", "Retry");
+  return {action("reschedule", "Reschedule"), action("fail", "Fail"), action("cancel", "Cancel"),
+          action("retry", "Retry")};
 }
 
 Response job_page(const Request& request) {
@@ -184,10 +184,12 @@ Response job_page(const Request& request) {
   const JobPage job = read_job_page(request.database(), id);
   const auto row = job.job[0];
   const std::string& task = row.text("identifier");
-  const Markup title{link(Url("/task").with("name", task), task), " ",
+  const Markup title{link(Url("/task").with("name", task), visible(task)), " ",
                      state(row.text("shown_state"))};
   Markup content = page_heading(
-      title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
+      title,
+      request.access.is_operator ? job_actions(request.database(), id, row.text("state"))
+                                 : Markup(),
       {"Job ", id, " · ", link(Url("/jobs").with("task", task), "all jobs of this task")});
   content += live(Url("/live/jobs").part(id), standing(job, request, spelling));
   content += section("Attempts", attempt_list(job.attempts, request, spelling));

@@ -37,6 +37,7 @@ Markup linked(const Column& column, const QueryResult::Row& row, const TableLayo
   Markup content = layout.cell ? layout.cell(column, row) : Markup();
   if (!content.empty()) return content;
   content = value(column, row.optional_text(column.field), spelling);
+  if (!content.empty()) content += plus_of(column, row);
   for (const RowLink& known : layout.links) {
     if (column.field != known.field || content.empty()) continue;
     const auto& target = row.optional_text(known.from);

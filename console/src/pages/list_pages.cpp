@@ -1,6 +1,6 @@
 // The pages that are but a list.
+#include "base/text/inert.hpp"
 #include "job/job_change.hpp"
-#include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
@@ -12,10 +12,9 @@ bool is_living(const QueryResult::Row& worker) { return worker.is_null("ended_at
 
 // Bad news stands out.
 Markup served(const Column& column, const QueryResult::Row& task) {
-  if (const auto count = partial_count(task, column.field)) return *count;
   if (column.field != "identifier" || task.text("is_served") == "t") return {};
   const std::string& name = task.text("identifier");
-  return {link(Url("/task").with("name", name), name), " ",
+  return {link(Url("/task").with("name", name), visible(name)), " ",
           element("span", "state bad", "no worker")};
 }
 
@@ -148,11 +147,13 @@ Response doctor_page(const Request& request) {
   const Spelling spelling = spelling_of(request);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto finding = rows[i];
-    content += element(
-        "article", {{"class", "finding " + finding.text("severity")}},
-        {state(finding.text("severity")), element("h2", "", finding.text("finding")),
-         element("p", "", with_moments(finding.optional_text("detail").value_or(""), spelling)),
-         element("p", "remedy", finding.optional_text("what_to_do").value_or(""))});
+    const auto told = [&](const char* field) {
+      return with_moments(finding.optional_text(field).value_or(""), spelling);
+    };
+    content +=
+        element("article", {{"class", "finding " + finding.text("severity")}},
+                {state(finding.text("severity")), element("h2", "", finding.text("finding")),
+                 element("p", "", told("detail")), element("p", "remedy", told("what_to_do"))});
   }
   return shown_page(request, {"Doctor", "/doctor", content});
 }

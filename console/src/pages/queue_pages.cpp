@@ -1,7 +1,7 @@
 // Queues as a tree: mail/tenant-7 stands below mail.
 #include <map>
 
-#include "output/partial_count.hpp"
+#include "base/text/inert.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
@@ -22,7 +22,8 @@ struct TreeOrder {
   }
 };
 
-// Maps each queue and level to a row; a level that has neither jobs nor settings has no row.
+// Maps each queue and level to a row. A level without a row has neither settings nor jobs of its
+// own, or is among the further queues that the last row adds up.
 using Tree = std::map<std::string, std::optional<std::size_t>, TreeOrder>;
 
 Tree tree_of(const QueryResult& rows) {
@@ -39,6 +40,15 @@ Tree tree_of(const QueryResult& rows) {
   return tree;
 }
 
+// Beside further queues a level without a row has at least no jobs, as other names without one.
+QueryResult::Cell cell_of_level(const std::string& field, const std::string& name, bool has_more) {
+  if (field == "name") return name;
+  if (!has_more) return std::nullopt;
+  if (field == "plus" || field == "plus_of_all") return "+";
+  const bool is_count = field == "open" || field == "parked" || field == "running";
+  return is_count ? QueryResult::Cell("0") : std::nullopt;
+}
+
 // One row of the list for each node of the tree, with the node's depth, and last the row of further
 // queues.
 QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
@@ -48,6 +58,8 @@ QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
   const auto add_row = [&](std::size_t number) {
     for (const std::string& field : fields) cells.push_back(rows[number].optional_text(field));
   };
+  bool has_more = false;
+  for (std::size_t i = 0; i < rows.size(); ++i) has_more = has_more || rows[i].is_null("name");
   for (const auto& [name, number] : tree) {
     cells.emplace_back(std::to_string(std::count(name.begin(), name.end(), '/')));
     if (number) {
@@ -55,7 +67,7 @@ QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
       continue;
     }
     for (const std::string& field : fields) {
-      cells.push_back(field == "name" ? QueryResult::Cell(name) : std::nullopt);
+      cells.push_back(cell_of_level(field, name, has_more));
     }
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -69,11 +81,13 @@ QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
 
 bool has_settings(const QueryResult::Row& queue) { return !queue.is_null("concurrency"); }
 
-// The last part of the name, as deep as the level; the title is the whole name.
+// The last part of the name, as deep as the level; the title is the whole name. A queue whose last
+// part is empty (mail/) shows its whole name.
 Markup tree_name(const QueryResult::Row& queue) {
   const std::string& name = queue.text("name");
   const std::string depth = queue.text("depth");
-  const Markup text = link(Url("/queue").with("name", name), name.substr(name.rfind('/') + 1));
+  const std::string part = name.substr(name.rfind('/') + 1);
+  const Markup text = link(Url("/queue").with("name", name), part.empty() ? name : visible(part));
   const Markup paused = is_paused(queue) ? element("span", "state warning", "paused") : Markup();
   return {element("span", {{"class", "depth depth-" + depth}, {"title", name}}, text), " ", paused};
 }
@@ -104,12 +118,10 @@ Columns page_columns() {
 Markup cell(const Column& column, const QueryResult::Row& queue) {
   if (column.field == "name") return tree_name(queue);
   if (column.field == "concurrency") return limit_text(queue);
-  const auto partial = partial_count(queue, column.field);
   if (column.field == "running" && !queue.is_null("concurrency") && !queue.is_null("running")) {
-    return {partial.value_or(spell_count(queue.text("running"))), " of ",
-            spell_count(queue.text("concurrency"))};
+    return {shown(column, queue), " of ", spell_count(queue.text("concurrency"))};
   }
-  return partial ? Markup(*partial) : Markup();
+  return {};
 }
 
 Markup queue_tree(const Request& request) {

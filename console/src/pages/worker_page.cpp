@@ -1,6 +1,7 @@
 // One worker: the worker's beats, running jobs, served tasks, and the attempts that a sweep or an
 // operator took from the worker.
 #include "base/http/status.hpp"
+#include "base/text/inert.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "serve/problem.hpp"
@@ -65,7 +66,7 @@ Markup worker_tasks(const QueryResult::Row& worker) {
   if (worker.is_null("tasks")) return element("p", "hint", "Every task.");
   Markup names;
   for (const std::string& name : json_strings(worker.optional_text("tasks"))) {
-    names += element("li", "name", link(Url("/task").with("name", name), name));
+    names += element("li", "name", link(Url("/task").with("name", name), visible(name)));
   }
   return element("ul", "names", names);
 }

@@ -47,7 +47,7 @@ std::string with_detail(const SqlError& error) {
   return error.message + ": " + error.detail;
 }
 
-// The database server has no hint for a missing right.
+// A server that does not preload pg_pulse has no hint for a missing right.
 std::string hint_of(const SqlError& error) {
   if (!error.hint.empty() || error.sqlstate != sqlstate::kNoPrivilege) return error.hint;
   return "The owner of pg_pulse grants rights to the role of the token: grant_producer to add "

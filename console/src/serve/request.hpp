@@ -14,7 +14,8 @@ namespace pulse::console {
 
 struct Request {
   std::string method;
-  std::string path;                               // as sent, without the query
+  std::string node;  // the NAME of the database, where the server has several; else empty
+  std::string path;  // as sent, without the query, and without the path of the node
   std::map<std::string, std::string> parameters;  // of the pattern, decoded
   Form query;
   Form form;  // of a body that is application/x-www-form-urlencoded

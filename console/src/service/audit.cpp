@@ -32,11 +32,16 @@ std::optional<std::string> forwarded_for(const Request& request) {
 
 }  // namespace
 
+std::optional<std::string> name_in_log(const std::string& node) {
+  return node.empty() ? std::nullopt : std::optional(node);
+}
+
 void write_audit(Log& log, const Request& request, unsigned status) {
   const std::string_view event = event_of(request, status);
   if (event.empty()) return;
   log.write(event == "refused" ? LogLevel::warning : LogLevel::info, event,
-            {{"token", request.access.token},
+            {{"database", name_in_log(request.node)},
+             {"token", request.access.token},
              {"method", request.method},
              {"path", request.path.substr(0, kMaxPath)},
              {"status", std::int64_t{status}},

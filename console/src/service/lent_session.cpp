@@ -24,26 +24,34 @@ constexpr const char* kMayCall =
 
 }  // namespace
 
-LentSession::LentSession(Database database, std::string statement_timeout)
+LentSession::LentSession(std::optional<Database> database, std::string statement_timeout)
     : database_(std::move(database)), statement_timeout_(std::move(statement_timeout)) {}
 
-Database& LentSession::lend(Access& access, bool is_change) {
+Database* LentSession::lend(Access& access, bool is_change) {
+  if (!database_) return nullptr;
   const std::string role = access.role.empty() ? "none" : access.role;
   const bool is_as_wanted = role == role_ && is_change == may_write_ &&
                             std::chrono::steady_clock::now() - set_up_at_ < kTrusted;
-  if (!database_.has_lived_on() || !is_as_wanted) set_up(role, is_change);
+  if (!database_->has_lived_on() || !is_as_wanted) set_up(role, is_change);
   access.is_operator = access.has_token() && is_operator_;
   access.reads_jobs = reads_jobs_;
-  return database_;
+  return &*database_;
 }
 
 void LentSession::set_up(const std::string& role, bool may_write) {
   role_.clear();
-  database_.open();
+  *is_opening_ = true;
+  try {
+    database_->open();
+  } catch (...) {
+    *is_opening_ = false;
+    throw;
+  }
+  *is_opening_ = false;
   try {
     const Params params{role, may_write ? "off" : "on", statement_timeout_,
-                        std::to_string(database_.backend_pid())};
-    if (database_.query(kSetRole, params).empty()) {
+                        std::to_string(database_->backend_pid())};
+    if (database_->query(kSetRole, params).empty()) {
       throw Failed({http_status::kUnavailable, "A pooler stands between",
                     "a pooler would lend the role of a token to its other clients", "",
                     "Give pulse serve sessions of its own: -d names the database itself."});
@@ -54,7 +62,7 @@ void LentSession::set_up(const std::string& role, bool may_write) {
                   "The role of the token must exist, and the role of this server be a member."});
   }
   is_operator_ = reads_jobs_ = false;
-  const QueryResult may_call = database_.query(kMayCall);
+  const QueryResult may_call = database_->query(kMayCall);
   for (std::size_t i = 0; i < may_call.size(); ++i) {
     (may_call[i].text("proname") == "read_job" ? reads_jobs_ : is_operator_) = true;
   }

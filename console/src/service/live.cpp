@@ -5,6 +5,7 @@
 #include "base/http/status.hpp"
 #include "base/loop/signals_blocked.hpp"
 #include "database/pace.hpp"
+#include "html/url.hpp"
 
 namespace pulse::console {
 namespace {
@@ -21,7 +22,13 @@ constexpr std::chrono::seconds kSilence(15);
 constexpr std::chrono::milliseconds kStep(100);
 
 std::string key_of(const Request& request) {
-  return request.access.token + '\n' + request.access.role + '\n' + request.http.target;
+  return request.access.token + '\n' + request.access.role + '\n' + request.node + '\n' +
+         request.http.target;
+}
+
+// The time that the session's server has worked; a request about all nodes has no session.
+std::chrono::microseconds worked_for(const Request& request) {
+  return request.session == nullptr ? std::chrono::microseconds(0) : request.session->worked();
 }
 
 }  // namespace
@@ -40,8 +47,7 @@ std::string event_text(std::string_view name, std::string_view data) {
   return text + '\n';
 }
 
-Live::Live(ThreadPool& pool, Admits admits, OnUnreachable on_unreachable)
-    : pool_(pool), admits_(std::move(admits)), on_unreachable_(std::move(on_unreachable)) {
+Live::Live(Admits admits) : admits_(std::move(admits)) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { watch(); });
 }
@@ -76,7 +82,7 @@ std::size_t Live::count_of(const std::string& token) const {
   return listeners;
 }
 
-std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& request) {
+std::shared_ptr<HttpStream> Live::listen(Site& site, const Route& route, const Request& request) {
   const std::lock_guard lock(mutex_);
   if (count() >= kMaxListeners) {
     refuse(http_status::kUnavailable, "too many pages listen", "Close some.");
@@ -89,6 +95,7 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
   FeedPtr& feed = feeds_[key_of(request)];
   if (!feed) {
     feed = std::make_shared<Feed>();
+    feed->site = &site;
     feed->route = &route;
     feed->pace = Pace(route.interval);
     feed->request = request;
@@ -132,7 +139,8 @@ void Live::read_due_feeds() {
     ++entry;
     if (feed->is_reading || feed->due > now) continue;
     feed->due = now + feed->route->interval;
-    feed->is_reading = pool_.add([this, feed](LentSession& session) { read(feed, session); });
+    feed->is_reading =
+        feed->site->quick().add([this, feed](LentSession& session) { read(feed, session); });
   }
 }
 
@@ -141,15 +149,15 @@ void Live::read(const FeedPtr& feed, LentSession& session) {
   const auto began = Steady::now();
   std::string event;
   auto pause = feed->route->interval;
+  const AddressesOfNode addresses(feed->request.node);
   try {
     Request request = feed->request;
-    Database& database = session.lend(request.access, false);
-    const auto worked = database.worked();
-    request.session = &database;
+    request.session = session.lend(request.access, false);
+    const auto worked = worked_for(request);
     event = event_text("", feed->route->producer(request));
-    pause = feed->pace.pause_after(database.worked() - worked);
+    pause = feed->pace.pause_after(worked_for(request) - worked);
   } catch (const Unreachable& unreachable) {
-    on_unreachable_(unreachable.what());
+    feed->site->log_unreachable(unreachable.what());
     event = event_text("trouble", kUnreachable);
   } catch (const std::exception& error) {
     event = event_text("trouble", error.what());

@@ -16,7 +16,7 @@
 #include "base/http/stream.hpp"
 #include "database/pace.hpp"
 #include "serve/router.hpp"
-#include "service/thread_pool.hpp"
+#include "service/site.hpp"
 
 namespace pulse::console {
 
@@ -26,9 +26,8 @@ std::string event_text(std::string_view name, std::string_view data);
 class Live {
  public:
   using Admits = std::function<bool(const Access& access)>;
-  using OnUnreachable = std::function<void(const std::string& reason)>;
 
-  Live(ThreadPool& pool, Admits admits, OnUnreachable on_unreachable);
+  explicit Live(Admits admits);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
@@ -37,9 +36,9 @@ class Live {
   // ends.
   void stop();
 
-  // Returns the stream for a client. Throws Failed where there are too many streams, of the
-  // client's token or in all. The route must outlive this object.
-  std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
+  // Returns the stream for a client of the site. Throws Failed where there are too many streams, of
+  // the client's token or in all. The site and its route must outlive this object.
+  std::shared_ptr<HttpStream> listen(Site& site, const Route& route, const Request& request);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -49,6 +48,7 @@ class Live {
     Time end;
   };
   struct Feed {
+    Site* site = nullptr;
     const Route* route = nullptr;
     Request request;
     std::list<Listener> listeners;
@@ -67,9 +67,7 @@ class Live {
   std::size_t count() const;
   std::size_t count_of(const std::string& token) const;
 
-  ThreadPool& pool_;
   const Admits admits_;
-  const OnUnreachable on_unreachable_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, FeedPtr> feeds_;

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,12 +10,10 @@
 #include "admission/gate.hpp"
 #include "base/http/server.hpp"
 #include "base/log/log.hpp"
-#include "base/postgres/repeats.hpp"
 #include "serve/origin.hpp"
-#include "serve/router.hpp"
 #include "service/late_answers.hpp"
 #include "service/live.hpp"
-#include "service/thread_pool.hpp"
+#include "service/site.hpp"
 
 namespace pulse::console {
 
@@ -24,51 +21,64 @@ struct ServiceOptions {
   HttpAddress address;
   std::vector<std::string> names;  // by which clients may call the server
   Origin origin;                   // of the proxy in front of the server, where there is a proxy
-  std::size_t sessions = 8;        // for requests answered at once
-  std::size_t waits = 32;          // for claims that wait
 };
 
 class Service {
  public:
-  // Returns the service, or a text that says why the service cannot listen there. The router and
-  // the log outlive the service.
+  // One site for a server of one database. A server of several has a site of each node, and the
+  // site about all nodes, which has the name "". The service stops the threads of the sites.
+  using Sites = std::vector<Site*>;
+
+  // Returns the service, or a text that says why the service cannot listen there. The sites and the
+  // log outlive the service.
   static std::variant<std::unique_ptr<Service>, std::string> start(ServiceOptions options,
-                                                                   Tokens tokens,
-                                                                   const Database& database,
-                                                                   const Router& router, Log& log);
-  ~Service();
+                                                                   Tokens tokens, Sites sites,
+                                                                   Log& log);
+  ~Service() { stop(); }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
+
+  // Answers the requests that have begun, and ends the server of HTTP. Returns whether all threads
+  // of the sites have ended: a database that hangs holds its threads. Where some have not, the
+  // process must end without destroying the service and the sites.
+  bool stop();
 
   const HttpAddress& address() const { return server_->address(); }
 
  private:
   using Exchange = std::shared_ptr<HttpExchange>;
 
-  Service(ServiceOptions options, Tokens tokens, const Database& database, const Router& router,
-          Log& log);
+  Service(ServiceOptions options, Tokens tokens, Sites sites, Log& log);
+  // The site of a path, and the path as the routes of the site spell the path. A path of no node is
+  // of the site "".
+  struct Place {
+    Site* site;
+    std::string_view path;
+  };
+  Place place_of(std::string_view path) const;
+  // Takes the prefix and the path of the node from the target of the request.
+  Site& enter(HttpRequest& request) const;
   void receive(const Exchange& exchange);
-  void dispatch(const Route& route, Request request, const Exchange& exchange);
+  void receive(Site& site, Request& request, const Exchange& exchange);
+  void dispatch(Site& site, const Route& route, Request request, const Exchange& exchange);
   // Returns the answer of the handler, or the meaning of the handler's refusal.
-  Response handle(const Route& route, Request& request, LentSession& session);
-  // A handler names paths of this server, and the client gets the paths with the prefix.
+  Response handle(Site& site, const Route& route, Request& request, LentSession& session);
+  // A handler names paths of the site, and the client gets the paths with the prefix and the path
+  // of the node.
   void respond(const Request& request, const Exchange& exchange, Response response) const;
-  void reject(const Request& request, const Exchange& exchange, const Problem& problem);
+  void reject(const Site& site, const Request& request, const Exchange& exchange,
+              const Problem& problem);
   // The server answers a guess late. Beyond kMaxLate waiting guesses, the server closes the
   // connection of a guess.
-  void reject_late(const Request& request, const Exchange& exchange, Response response);
+  void reject_late(const Site& site, const Request& request, const Exchange& exchange,
+                   Response response);
   void log_token_problem();
-  void log_unreachable(const std::string& reason);
 
   const ServiceOptions options_;
-  const Router& router_;
+  const Sites sites_;
   Log& log_;
   std::atomic<bool> is_ending_ = false;
   Gate gate_;
-  std::mutex unreachable_mutex_;
-  Repeats unreachable_;  // guarded by unreachable_mutex_
-  std::unique_ptr<ThreadPool> quick_;
-  std::unique_ptr<ThreadPool> waiting_;
   std::unique_ptr<Live> live_;
   LateAnswers late_{std::chrono::seconds(1)};
   std::unique_ptr<HttpServer> server_;

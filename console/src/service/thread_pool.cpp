@@ -1,5 +1,7 @@
 #include "service/thread_pool.hpp"
 
+#include <algorithm>
+
 #include "base/loop/signals_blocked.hpp"
 
 namespace pulse::console {
@@ -7,6 +9,11 @@ namespace {
 
 // A session that no request needs is closed after this time.
 constexpr std::chrono::seconds kIdle(30);
+// At a stop: a connection that comes at all comes within this time, mostly.
+constexpr std::chrono::seconds kConnectPatience(1);
+// The server ends each statement of a request after twenty seconds, unless the server hangs.
+constexpr std::chrono::seconds kStatementPatience(25);
+constexpr std::chrono::milliseconds kLeaveCheck(100);
 
 }  // namespace
 
@@ -15,22 +22,45 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t max_waiting,
     : max_waiting_(max_waiting) {
   const SignalsBlocked blocked;
   for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back(
-        [this, session = make_session()]() mutable { serve(std::move(session)); });
+    LentSession session = make_session();
+    Thread& self = threads_.emplace_back();
+    self.opening = session.opening();
+    self.thread = std::thread(
+        [this, &self, session = std::move(session)]() mutable { serve(std::move(session), self); });
   }
 }
 
-void ThreadPool::stop() {
+ThreadPool::~ThreadPool() {
+  stop();
+  for (Thread& each : threads_) {
+    if (each.thread.joinable()) each.thread.join();
+  }
+}
+
+bool ThreadPool::stop(Time since) {
   std::deque<Work> dropped;
-  {
-    const std::lock_guard lock(mutex_);
-    is_ending_ = true;
-    dropped.swap(waiting_);
-    while (!idle_.empty()) call_last_idle();
+  std::unique_lock lock(mutex_);
+  is_ending_ = true;
+  dropped.swap(waiting_);
+  while (!idle_.empty()) call_last_idle();
+  const auto has_ended = [](const Thread& each) { return each.has_ended; };
+  for (;;) {
+    if (std::all_of(threads_.begin(), threads_.end(), has_ended)) break;
+    const Time now = std::chrono::steady_clock::now();
+    if (now >= since + kStatementPatience || (now >= since + kConnectPatience && may_leave_all()))
+      return false;
+    thread_ended_.wait_for(lock, kLeaveCheck);
   }
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
+  lock.unlock();
+  for (Thread& each : threads_) {
+    if (each.thread.joinable()) each.thread.join();
   }
+  return true;
+}
+
+bool ThreadPool::may_leave_all() const {
+  return std::all_of(threads_.begin(), threads_.end(),
+                     [](const Thread& each) { return each.has_ended || *each.opening; });
 }
 
 bool ThreadPool::add(Work work) {
@@ -69,7 +99,7 @@ bool ThreadPool::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& 
   return !is_ending_;
 }
 
-void ThreadPool::serve(LentSession session) {
+void ThreadPool::serve(LentSession session, Thread& self) {
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock, session)) {
     const Work work = std::move(waiting_.front());
@@ -78,6 +108,8 @@ void ThreadPool::serve(LentSession session) {
     work(session);
     lock.lock();
   }
+  self.has_ended = true;
+  thread_ended_.notify_all();
 }
 
 }  // namespace pulse::console

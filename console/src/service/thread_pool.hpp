@@ -3,6 +3,7 @@
 // end.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -21,15 +22,22 @@ class ThreadPool {
 
   // At most `max_waiting` requests wait for a thread.
   ThreadPool(std::size_t threads, std::size_t max_waiting, const MakeSession& make_session);
-  ~ThreadPool() { stop(); }
+  // Waits for all threads, however long that takes.
+  ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   // False where the queue is full, or the pool has stopped.
   bool add(Work work);
 
-  // Drops the waiting requests, and waits for the running requests.
-  void stop();
+  using Time = std::chrono::steady_clock::time_point;
+
+  // Drops the waiting requests, and waits for the running requests: but after a second no longer
+  // for requests that wait for a connection to the database, which have changed nothing yet, and
+  // for any request no longer than a statement may take. `since`: when the wish to stop came.
+  // Returns whether all threads have ended. A thread that has not ended still uses this object and
+  // all that its request uses.
+  bool stop(Time since = std::chrono::steady_clock::now());
 
   // The number of threads that wait for a request.
   std::size_t idle();
@@ -41,7 +49,14 @@ class ThreadPool {
     bool is_called = false;
   };
 
-  void serve(LentSession session);
+  struct Thread {
+    std::thread thread;
+    std::shared_ptr<const std::atomic<bool>> opening;
+    bool has_ended = false;  // guarded by mutex_
+  };
+
+  void serve(LentSession session, Thread& self);
+  bool may_leave_all() const;
   void call_last_idle();
   bool wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session);
 
@@ -53,7 +68,8 @@ class ThreadPool {
   // Counts the idle threads, and the called threads that have not taken a request yet.
   std::size_t free_ = 0;
   bool is_ending_ = false;
-  std::vector<std::thread> threads_;
+  std::condition_variable thread_ended_;
+  std::deque<Thread> threads_;
 };
 
 }  // namespace pulse::console

@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "job/shown_state.hpp"
+#include "list/lists.hpp"
+#include "list/node_overviews.hpp"
 #include "output/partial_count.hpp"
 
 namespace pulse::console {
@@ -11,21 +13,22 @@ namespace {
 Pane tasks() {
   return {"tasks",
           "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
-          " WHERE w.ended_at IS NULL AND w.status = 'alive')"
+          " WHERE w.ended_at IS NULL AND w.status = 'alive' AND NOT w.silent)"
           " SELECT coalesce(s.name, r.identifier, s.names || ' more', 'more') AS name,"
-          " s.ready || s.plus AS ready, s.future || s.plus AS future, s.parked || s.plus_of_all AS "
-          "parked,"
-          " s.running || s.plus_of_all AS running,"
+          " " PULSE_COUNT_OF("ready") " || " PULSE_PLUS_OF("plus") " AS ready,"
+          " " PULSE_COUNT_OF("future") " || " PULSE_PLUS_OF("plus") " AS future,"
+          " " PULSE_COUNT_OF("parked") " || " PULSE_PLUS_OF("plus_of_all") " AS parked,"
+          " " PULSE_COUNT_OF("running") " || " PULSE_PLUS_OF("plus_of_all") " AS running,"
           " extract(epoch FROM s.oldest_due_age) AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
           " OR coalesce(s.name, r.identifier) = ANY (l.tasks)) AS served"
           " FROM (SELECT *, " PULSE_PLUSES
-          " FROM pulse.stats(1000, 'task')) AS s"
+          " FROM pulse.stats(1000, 'task') WITH ORDINALITY) AS s"
           " FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
           " AND identifier IS NOT NULL) AS r ON r.identifier = s.name"
-          " ORDER BY s.kind IS NOT NULL AND s.name IS NULL, s.oldest_due_at NULLS LAST,"
+          " ORDER BY s.kind IS NOT NULL AND s.name IS NULL, s.ordinality NULLS LAST,"
           " r.per_second DESC NULLS LAST, 1",
           {{"task", "name"},
            {"ready", "ready", Kind::count},
@@ -40,7 +43,9 @@ Pane tasks() {
           "name",
           "task",
           nullptr,
-          {}};
+          {},
+          nullptr,
+          "age"};
 }
 
 Pane queues() {
@@ -53,11 +58,11 @@ Pane queues() {
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " q.concurrency, q.total, s.paused"
           " FROM (SELECT *, " PULSE_PLUSES
-          " FROM pulse.stats(1000, 'queue')) AS s"
+          " FROM pulse.stats(1000, 'queue') WITH ORDINALITY) AS s"
           " LEFT JOIN (SELECT * FROM pulse.queue_rates WHERE period = 'minute') AS r"
           " ON r.queue_name = s.name"
           " LEFT JOIN pulse.queue_settings AS q ON q.queue_name = s.name"
-          " ORDER BY s.name IS NULL, s.oldest_due_at NULLS LAST, s.name",
+          " ORDER BY s.ordinality",
           {{"queue", "name"},
            {"open", "open", Kind::count},
            {"parked", "parked", Kind::count},
@@ -74,12 +79,14 @@ Pane queues() {
           nullptr,
           {{'p', "pause", "SELECT FROM pulse.pause_queue($1)"},
            {'u', "resume", "SELECT FROM pulse.resume_queue($1)"}},
-          "is_more"};
+          "is_more",
+          "age"};
 }
 
 Pane workers() {
   return {"workers",
-          "SELECT id, name, hostname, status, running_jobs, slots, version,"
+          "SELECT id, name, hostname, " PULSE_WORKER_STATUS
+          ", running_jobs, slots, version,"
           " extract(epoch FROM pulse.now() - last_heartbeat_at) AS beat_age,"
           " to_json(tasks) AS tasks, reason"
           " FROM pulse.worker_status ORDER BY ended_at DESC NULLS FIRST, id LIMIT 200",
@@ -117,7 +124,9 @@ Pane running() {
           "id",
           "job",
           "id",
-          {{'c', "cancel", nullptr}}};
+          {{'c', "cancel", nullptr}},
+          nullptr,
+          "runs_for"};
 }
 
 Pane recoveries() {
@@ -134,7 +143,9 @@ Pane recoveries() {
           "job_id",
           "job",
           "job_id",
-          {}};
+          {},
+          nullptr,
+          "ended_at"};
 }
 
 #define PULSE_JOBS "SELECT *, " PULSE_SHOWN_STATE("state", "run_at") " FROM pulse.list_jobs("
@@ -153,7 +164,22 @@ Pane jobs(const char* title, const char* sql, std::vector<Action> actions) {
           "id",
           "job",
           "id",
-          std::move(actions)};
+          std::move(actions),
+          nullptr,
+          "created_at"};
+}
+
+// Titles without the clause behind a comma: the head of the screen tells which minute counts.
+Pane nodes() {
+  Columns columns = node_columns();
+  for (Column& column : columns) column.title = column.title.substr(0, column.title.find(','));
+  return {"nodes", nullptr, columns, "node", "node", nullptr, {}, nullptr, nullptr, "node"};
+}
+
+Pane with_node(Pane pane) {
+  pane.columns.insert(pane.columns.begin(), {"node", kNodeWords, Kind::state, 36});
+  pane.node_field = "node";
+  return pane;
 }
 
 }  // namespace
@@ -173,9 +199,13 @@ const std::vector<Pane>& panes() {
   return kPanes;
 }
 
-const char* states_for(std::string_view action) {
-  return action == "retry" ? R"(["failed", "quarantined", "cancelled", "expired"])"
-                           : R"(["ready", "parked", "running"])";
+const std::vector<Pane>& node_panes() {
+  static const std::vector<Pane> kPanes = [] {
+    std::vector<Pane> all{nodes()};
+    for (const Pane& pane : panes()) all.push_back(with_node(pane));
+    return all;
+  }();
+  return kPanes;
 }
 
 }  // namespace pulse::console

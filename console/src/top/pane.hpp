@@ -24,11 +24,19 @@ struct Pane {
   std::vector<Action> actions;
   // True in a row about further rows, of which no action is offered; nullptr: there is none.
   const char* more_field = nullptr;
+  // The rows of several nodes stand in the order of this field, the highest value first; nullptr:
+  // in the order of the nodes.
+  const char* merged_by = nullptr;
+  const char* node_field = nullptr;  // the NAME of the row's node; nullptr: of one database
 };
 
+// Of one database. SQL is for a pane of one database.
 const std::vector<Pane>& panes();
 
-// The states of a job that an operation on one job may change, as JSON.
-const char* states_for(std::string_view action);
+// Of several nodes: the nodes, and each pane of one database with a column `node`.
+const std::vector<Pane>& node_panes();
+
+// The field of a row that names the node, and tells why the node has no rows.
+inline constexpr const char* kNodeWords = "node_words";
 
 }  // namespace pulse::console

@@ -5,7 +5,7 @@
 #include "base/text/inert.hpp"
 #include "command_line/operation.hpp"
 #include "database/pace.hpp"
-#include "list/lists.hpp"
+#include "job/job_filter.hpp"
 
 namespace pulse::console {
 namespace {
@@ -18,15 +18,28 @@ std::string told(const Refused& refused) {
                                     : refused.error.message + ": " + refused.error.hint;
 }
 
-Line tab_line(std::size_t at) {
+Line tab_line(const Watched& watched, std::size_t at) {
   Line line;
-  for (std::size_t i = 0; i < panes().size(); ++i) {
-    const std::string title = std::to_string(i + 1) + ' ' + panes()[i].title;
+  for (std::size_t i = 0; i < watched.panes().size(); ++i) {
+    const char key = static_cast<char>(watched.first_key() + static_cast<int>(i));
+    const std::string title = std::string(1, key) + ' ' + watched.panes()[i].title;
     line.cells.push_back(
         {i == at ? '[' + title + ']' : ' ' + title + ' ', i == at ? Tint::strong : Tint::faint});
     line.cells.push_back({" "});
   }
   return line;
+}
+
+// The change is an operation, so that the change is on record and can be undone. Returns the
+// message for the user.
+std::string change_job(Database& database, const std::string& name, const std::string& id) {
+  const std::string filter = filter_document({}, std::vector{id});
+  const QueryResult started = database.query(
+      "SELECT id FROM pulse.start_operation($1, $2::json, NULL, $3)", {name, filter, actor()});
+  const QueryResult run = database.query("SELECT changed FROM pulse.run_operation($1::bigint)",
+                                         {started[0].text("id")});
+  if (run[0].integer("changed") != 1) return "job " + id + " is not in a state to " + name;
+  return name + " of job " + id + ": done; pulse undo " + started[0].text("id") + " takes it back";
 }
 
 }  // namespace
@@ -37,9 +50,8 @@ void Top::run() {
   for (;;) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
-      const auto worked = database_.worked();
-      refresh();
-      next = std::chrono::steady_clock::now() + pace.pause_after(database_.worked() - worked);
+      const std::chrono::microseconds worked = refresh();
+      next = std::chrono::steady_clock::now() + pace.pause_after(worked);
     }
     draw();
     const auto left = std::chrono::ceil<Duration>(next - std::chrono::steady_clock::now());
@@ -48,33 +60,21 @@ void Top::run() {
   }
 }
 
-// One snapshot, in which all views have the same count, so that no figure of the screen contradicts
-// another.
-void Top::read() {
-  database_.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  try {
-    overview_ = database_.query(overview_list().sql);
-    rows_ = database_.query(pane().sql);
-    if (mode_ == Mode::job) {
-      job_lines_ = lines_of(job_page_text(read_job_page(database_, job_id_), Style()));
-    }
-  } catch (const Refused&) {
-    database_.query("ROLLBACK");
-    throw;
-  }
-  database_.query("COMMIT");
-}
-
 // Values that the screen cannot read stay as last seen.
-void Top::refresh() {
+std::chrono::microseconds Top::refresh() {
   try {
-    read();
-    problem_.clear();
+    Reading reading = watched_.read(pane(), shows_job() ? &job_ : nullptr);
+    overview_ = std::move(reading.overview);
+    rows_ = std::move(reading.rows);
+    if (!reading.job.empty()) job_lines_ = lines_of(reading.job);
+    problem_ = std::move(reading.problem);
+    return reading.worked;
   } catch (const Refused& refused) {
     problem_ = told(refused);
   } catch (const Unreachable& unreachable) {
     problem_ = std::string("the database is gone, and asked again: ") + unreachable.what();
   }
+  return {};
 }
 
 void Top::draw() {
@@ -83,11 +83,11 @@ void Top::draw() {
   if (overview_.empty()) {
     lines.resize(4);
   } else {
-    lines = overview_lines(overview_[0], database_.role() + '@' + database_.name());
+    lines = overview_lines(overview_[0], watched_.where());
   }
   lines.push_back({{{inert(problem_.empty() ? message_ : problem_),
                      problem_.empty() ? Tint::good : Tint::bad}}});
-  lines.push_back(tab_line(at_));
+  lines.push_back(tab_line(watched_, at_));
   const std::size_t height = size.rows > kHeadLines + 1 ? size.rows - kHeadLines - 1 : 1;
   for (Line& line : body({height, size.columns})) lines.push_back(std::move(line));
   lines.resize(std::max(lines.size(), kHeadLines + height));
@@ -97,7 +97,7 @@ void Top::draw() {
 }
 
 std::vector<Line> Top::body(Size size) {
-  if (mode_ == Mode::job || (mode_ == Mode::question && asked_from_ == Mode::job)) {
+  if (shows_job()) {
     const std::size_t first = std::min(job_first_, job_lines_.size());
     const auto begin = job_lines_.begin() + static_cast<std::ptrdiff_t>(first);
     const std::size_t count = std::min(size.rows, job_lines_.size() - first);
@@ -110,14 +110,14 @@ Line Top::foot() const {
   const std::string filter = choices_[at_].filter;
   switch (mode_) {
     case Mode::filter: return {{{"filter: " + inert(filter) + '_', Tint::strong}}};
-    case Mode::question:
-      return {
-          {{std::string(asked_.name) + ' ' + pane().noun + ' ' + inert(asked_about_) + "? [y/N]",
-            Tint::warning}}};
+    case Mode::question: return {{{inert(asked_words()) + "? [y/N]", Tint::warning}}};
     case Mode::job: return {{{"q back  r retry  c cancel  up/down scroll", Tint::faint}}};
     case Mode::list: break;
   }
-  std::string keys = "q quit  1-7 list  up/down select  s sort  S reverse  / filter";
+  const char first = watched_.first_key();
+  const char last = static_cast<char>(first + static_cast<int>(watched_.panes().size()) - 1);
+  std::string keys = std::string("q quit  ") + first + '-' + last +
+                     " list  up/down select  s sort  S reverse  / filter";
   if (pane().job_field != nullptr) keys += "  Enter open";
   for (const Action& action : pane().actions)
     keys += std::string("  ") + action.key + ' ' + action.name;
@@ -143,12 +143,12 @@ bool Top::handle_list(int key) {
       return true;
     }
   }
-  if (key >= '1' && key < '1' + static_cast<int>(panes().size())) {
-    show_pane(static_cast<std::size_t>(key - '1'));
-  }
+  const int number = key - watched_.first_key();
+  const auto count = static_cast<int>(watched_.panes().size());
+  if (number >= 0 && number < count) show_pane(static_cast<std::size_t>(number));
   switch (key) {
     case 'q': return false;
-    case '\t': show_pane((at_ + 1) % panes().size()); break;
+    case '\t': show_pane((at_ + 1) % watched_.panes().size()); break;
     case 'k':
     case Screen::up: move(-1); break;
     case 'j':
@@ -221,8 +221,7 @@ void Top::move(long steps) {
   if (visible.empty()) return;
   const auto place = static_cast<long>(selected_place(pane(), rows_, visible, choice())) + steps;
   const auto bounded = std::clamp(place, 0L, static_cast<long>(visible.size()) - 1);
-  const auto row = rows_[visible[static_cast<std::size_t>(bounded)]];
-  choice().selected = row.optional_text(pane().id_field).value_or("");
+  choice().selected = name_of(pane(), rows_[visible[static_cast<std::size_t>(bounded)]]);
 }
 
 // Through the columns, then back to the order of the list.
@@ -235,13 +234,20 @@ void Top::sort_next() {
   }
 }
 
+// A row about further rows, and the row of a node that tells nothing, have no name.
+RowName Top::selected_row() const {
+  const std::vector<std::size_t> visible = visible_rows(pane(), rows_, choice());
+  if (visible.empty()) return {};
+  const auto row = rows_[visible[selected_place(pane(), rows_, visible, choice())]];
+  if (pane().more_field != nullptr && row.optional_text(pane().more_field) == "t") return {};
+  return name_of(pane(), row);
+}
+
 void Top::open_job() {
   if (pane().job_field == nullptr) return;
-  const std::vector<std::size_t> visible = visible_rows(pane(), rows_, choice());
-  if (visible.empty()) return;
-  const auto row = rows_[visible[selected_place(pane(), rows_, visible, choice())]];
-  job_id_ = row.text(pane().job_field);
-  choice().selected = row.optional_text(pane().id_field).value_or("");
+  const RowName row = selected_row();
+  if (row.id.empty()) return;
+  job_ = choice().selected = row;
   job_first_ = 0;
   job_lines_.clear();
   mode_ = Mode::job;
@@ -249,49 +255,34 @@ void Top::open_job() {
 }
 
 void Top::ask(const Action& action) {
+  asked_about_ = mode_ == Mode::job ? job_ : selected_row();
+  if (asked_about_.id.empty()) return;
+  if (mode_ == Mode::list) choice().selected = asked_about_;
   asked_from_ = mode_;
-  if (mode_ == Mode::job) {
-    asked_about_ = job_id_;
-  } else {
-    const std::vector<std::size_t> visible = visible_rows(pane(), rows_, choice());
-    if (visible.empty()) return;
-    const auto row = rows_[visible[selected_place(pane(), rows_, visible, choice())]];
-    if (pane().more_field != nullptr && row.optional_text(pane().more_field) == "t") return;
-    asked_about_ = row.optional_text(pane().id_field).value_or("");
-    choice().selected = asked_about_;
-  }
   asked_ = action;
   mode_ = Mode::question;
 }
 
+std::string Top::asked_words() const {
+  const std::string of_node = asked_about_.node.empty() ? "" : " of node " + asked_about_.node;
+  return std::string(asked_.name) + ' ' + pane().noun + ' ' + asked_about_.id + of_node;
+}
+
 void Top::act() {
+  const std::string words = asked_words();
   try {
-    if (asked_.sql == nullptr) {
-      act_on_job();
-      return;
-    }
-    database_.query(asked_.sql, {asked_about_});
-    message_ = std::string(asked_.name) + ' ' + pane().noun + ' ' + asked_about_ + ": done";
+    message_ = watched_.change(asked_about_,
+                               [action = asked_, words, id = asked_about_.id](Database& database) {
+                                 if (action.sql == nullptr)
+                                   return change_job(database, action.name, id);
+                                 database.query(action.sql, {id});
+                                 return words + ": done";
+                               });
   } catch (const Refused& refused) {
     message_ = told(refused);
   } catch (const Unreachable& unreachable) {
     message_ = std::string("not known whether it was done: ") + unreachable.what();
   }
-}
-
-// The change is an operation, so that the change is on record and can be undone.
-void Top::act_on_job() {
-  const std::string filter =
-      R"({"ids": [")" + asked_about_ + R"("], "states": )" + states_for(asked_.name) + '}';
-  const QueryResult started =
-      database_.query("SELECT id FROM pulse.start_operation($1, $2::json, NULL, $3)",
-                      {asked_.name, filter, actor()});
-  const QueryResult run = database_.query("SELECT changed FROM pulse.run_operation($1::bigint)",
-                                          {started[0].text("id")});
-  message_ = run[0].integer("changed") == 1
-                 ? std::string(asked_.name) + " of job " + asked_about_ + ": done; pulse undo " +
-                       started[0].text("id") + " takes it back"
-                 : "job " + asked_about_ + " is not in a state to " + asked_.name;
 }
 
 }  // namespace pulse::console

@@ -5,17 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "database/database.hpp"
-#include "job/job_page.hpp"
 #include "top/screen.hpp"
 #include "top/view.hpp"
+#include "top/watched.hpp"
 
 namespace pulse::console {
 
 class Top {
  public:
-  Top(Database& database, Screen& screen, Duration interval)
-      : database_(database), screen_(screen), interval_(interval), choices_(panes().size()) {}
+  Top(Watched& watched, Screen& screen, Duration interval)
+      : watched_(watched), screen_(screen), interval_(interval), choices_(watched.panes().size()) {}
 
   // Runs until the user leaves, or the terminal is closed. The screen says that a database is gone,
   // and asks the database again.
@@ -24,11 +23,15 @@ class Top {
  private:
   enum class Mode { list, job, filter, question };
 
-  const Pane& pane() const { return panes()[at_]; }
+  bool shows_job() const {
+    return mode_ == Mode::job || (mode_ == Mode::question && asked_from_ == Mode::job);
+  }
+  const Pane& pane() const { return watched_.panes()[at_]; }
   Choice& choice() { return choices_[at_]; }
+  const Choice& choice() const { return choices_[at_]; }
 
-  void read();
-  void refresh();
+  // Returns the time that the server worked.
+  std::chrono::microseconds refresh();
   void draw();
   std::vector<Line> body(Size size);
   Line foot() const;
@@ -43,12 +46,14 @@ class Top {
   void show_pane(std::size_t number);
   void move(long steps);
   void sort_next();
+  RowName selected_row() const;
   void open_job();
   void ask(const Action& action);
   void act();
-  void act_on_job();
+  // The question of the user in words: "pause queue post".
+  std::string asked_words() const;
 
-  Database& database_;
+  Watched& watched_;
   Screen& screen_;
   Duration interval_;
   std::size_t at_ = 0;
@@ -58,12 +63,12 @@ class Top {
   QueryResult rows_;
   std::string problem_;  // of the last refresh
   std::string message_;  // of the last action
-  std::string job_id_;
+  RowName job_;
   std::vector<Line> job_lines_;
   std::size_t job_first_ = 0;
   Mode asked_from_ = Mode::list;
   Action asked_{};
-  std::string asked_about_;
+  RowName asked_about_;
 };
 
 }  // namespace pulse::console

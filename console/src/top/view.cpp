@@ -33,18 +33,6 @@ bool passes(const Pane& pane, const QueryResult::Row& row, const std::string& fi
   });
 }
 
-// Rows without a value stand last in either order.
-bool is_before(const Column& column, const QueryResult::Cell& left, const QueryResult::Cell& right,
-               bool is_descending) {
-  if (!left || !right) return left && !right;
-  if (is_number(column.kind)) {
-    const long double one = std::strtold(left->c_str(), nullptr);
-    const long double other = std::strtold(right->c_str(), nullptr);
-    return is_descending ? one > other : one < other;
-  }
-  return is_descending ? *left > *right : *left < *right;
-}
-
 std::size_t width_of(const Column& column, const QueryResult& rows,
                      const std::vector<std::size_t>& visible) {
   std::size_t widest = width(column.title);
@@ -80,6 +68,22 @@ void add_count(Line& line, const QueryResult::Row& overview, const char* title,
 
 }  // namespace
 
+RowName name_of(const Pane& pane, const QueryResult::Row& row) {
+  return {pane.node_field == nullptr ? "" : row.text(pane.node_field),
+          row.optional_text(pane.id_field).value_or("")};
+}
+
+bool is_before(Kind kind, const QueryResult::Cell& left, const QueryResult::Cell& right,
+               bool is_descending) {
+  if (!left || !right) return left && !right;
+  if (is_number(kind)) {
+    const long double one = std::strtold(left->c_str(), nullptr);
+    const long double other = std::strtold(right->c_str(), nullptr);
+    return is_descending ? one > other : one < other;
+  }
+  return is_descending ? *left > *right : *left < *right;
+}
+
 std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
                                       const Choice& choice) {
   std::vector<std::size_t> visible;
@@ -89,7 +93,7 @@ std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
   if (!choice.sort_column) return visible;
   const Column& column = pane.columns[*choice.sort_column];
   std::stable_sort(visible.begin(), visible.end(), [&](std::size_t left, std::size_t right) {
-    return is_before(column, rows[left].optional_text(column.field),
+    return is_before(column.kind, rows[left].optional_text(column.field),
                      rows[right].optional_text(column.field), choice.is_descending);
   });
   return visible;
@@ -98,7 +102,7 @@ std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
 std::size_t selected_place(const Pane& pane, const QueryResult& rows,
                            const std::vector<std::size_t>& visible, const Choice& choice) {
   for (std::size_t place = 0; place < visible.size(); ++place) {
-    if (rows[visible[place]].optional_text(pane.id_field) == choice.selected) return place;
+    if (name_of(pane, rows[visible[place]]) == choice.selected) return place;
   }
   return 0;
 }
@@ -130,9 +134,9 @@ std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Ch
 }
 
 std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where) {
-  Line head{{{"pulse ", Tint::strong},
-             {inert(where) + "   ", Tint::none},
-             {inert(spell_time(overview.text("counted_at"))), Tint::faint}}};
+  Line head{{{"pulse ", Tint::strong}, {inert(where) + "   ", Tint::none}}};
+  if (overview.is_null("counted_at")) return {head, {}, {}, {}};
+  head.cells.push_back({inert(spell_time(overview.text("counted_at"))), Tint::faint});
   const auto is_on = [&](const char* field) { return overview.optional_text(field) == "t"; };
   if (!is_on("claims")) head.cells.push_back({"   claims are off", Tint::bad});
   if (!is_on("sweeps")) head.cells.push_back({"   nothing sweeps", Tint::bad});

@@ -5,6 +5,7 @@
 
 #include "base/postgres/array_literal.hpp"
 #include "base/postgres/sqlstate.hpp"
+#include "liveness/aligned.hpp"
 #include "session/refusal.hpp"
 #include "session/statements.hpp"
 
@@ -18,6 +19,7 @@ constexpr Duration kWaitSlack = 5s;
 // The bound is not shorter because an idle worker claims after each wait.
 constexpr Duration kMaxWait = 10s;
 constexpr Duration kMinWait = 100ms;  // before an errand
+constexpr Duration kMinAlignedWait = 2s;
 // How long a worker that stops waits for a cancelled wait, and for the answer to a claim.
 constexpr Duration kCancelPatience = 500ms;
 constexpr Duration kClaimPatience = 3s;
@@ -103,8 +105,12 @@ bool Claimer::send_next() {
   }
   if (is_stopping_ || !may_claim()) return false;
   const ShareRota::Terms wanted = terms();
-  if (wanted.demand.max_jobs == 0) return false;
-  if (is_wait_due(wanted.demand)) {
+  const bool must_wait = is_wait_due(wanted.demand);
+  if (wanted.demand.max_jobs == 0 && !must_wait) {
+    if (on_passed && whole_demand().max_jobs > 0) on_passed();
+    return false;
+  }
+  if (must_wait) {
     if (config_.once) return false;
     if (session_.ask_borrower()) return true;
     if (may_wait()) return send_wait();
@@ -133,10 +139,11 @@ bool Claimer::may_claim() {
   return false;
 }
 
-ShareRota::Terms Claimer::terms() const {
+Demand Claimer::whole_demand() const {
   const std::size_t waiting = held_.count(HeldJob::State::prefetched);
-  const std::size_t held =
-      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked) + waiting;
+  const std::size_t held = held_.count(HeldJob::State::running) +
+                           held_.count(HeldJob::State::revoked) + waiting +
+                           (elsewhere ? elsewhere().held : 0);
   const std::size_t concurrency = slots ? slots() : config_.concurrency;
   const Slots counted{.concurrency = concurrency,
                       .batch_slots = config_.batch_slots,
@@ -145,8 +152,13 @@ ShareRota::Terms Claimer::terms() const {
                       .in_use = slots_in_use ? slots_in_use() + waiting : held,
                       .target = prefetch_.target(concurrency + config_.batch_slots),
                       .has_no_prefetch = has_no_prefetch_};
-  const Demand whole = bound_.within(demand_for(counted), held_.bytes());
-  return rota_.next(whole, shares ? shares() : std::vector<TaskShare>());
+  const Demand whole = bound_.within(demand_for(counted), taken_bytes());
+  // A wait takes no slot.
+  return part_of && !is_wait_due(whole) ? part_of(whole) : whole;
+}
+
+ShareRota::Terms Claimer::terms() const {
+  return rota_.next(whole_demand(), shares ? shares() : std::vector<TaskShare>());
 }
 
 void Claimer::send_claim(const ShareRota::Terms& terms) {
@@ -156,6 +168,7 @@ void Claimer::send_claim(const ShareRota::Terms& terms) {
   const TimePoint sent_at = timers_.now();
   sent_at_ = sent_at;
   const bool held_nothing = held_.empty();
+  if (on_asking) on_asking(terms);
   const auto& names = terms.tasks ? terms.tasks : tasks_;
   const auto tasks = names ? std::optional(array_literal(*names)) : std::nullopt;
   Calls calls;
@@ -169,10 +182,12 @@ void Claimer::send_claim(const ShareRota::Terms& terms) {
   calls.push_back({lost_.next_claim(),
                    {std::to_string(worker_id), std::to_string(terms.demand.max_jobs), tasks,
                     std::to_string(terms.demand.start_jobs)},
-                   bound_.free_bytes(held_.bytes())});
+                   bound_.free_bytes(taken_bytes())});
   handlers.emplace_back([=, this](Reply reply) {
     activity_ = Activity::none;
     patience_.claim_took(timers_.now() - sent_at, std::holds_alternative<QueryResult>(reply));
+    const auto* jobs = std::get_if<QueryResult>(&reply);
+    if (on_answered) on_answered(jobs != nullptr ? jobs->size() : 0);
     take_claim(terms, worker_id, sent_at, held_nothing, reply);
     become_quiet();
   });
@@ -225,6 +240,7 @@ void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sen
     Job job = take_job(rows, i);
     job.input.worker_id = worker_id;
     job.input.worker_name = config_.worker_name;
+    job.input.database = config_.database;
     log_.info("claimed", {{"job", job.input.job_id},
                           {"task", job.input.identifier},
                           {"attempt", job.input.attempt},
@@ -261,49 +277,15 @@ bool Claimer::take_up(Job job, std::int64_t worker_id, TimePoint sent_at) {
   return true;
 }
 
-// Jobs of which no code has run yet, and jobs of which only the task knows whether code has run.
-std::vector<ClaimKey> Claimer::waiting_jobs() const {
-  std::vector<ClaimKey> claims = held_.in_state(HeldJob::State::prefetched);
-  if (!take_back) return claims;
-  const std::vector<ClaimKey> running = held_.in_state(HeldJob::State::running);
-  claims.insert(claims.end(), running.begin(), running.end());
-  return claims;
-}
-
-// Releases each job that has waited for a slot for half a heartbeat interval: another worker may
-// have a free slot, and jobs take longer than was estimated.
-void Claimer::release_overdue() {
-  const auto& registration = heartbeat_.registration();
-  if (!registration) return;
-  const Duration bound = registration->heartbeat_interval / 2;
-  const std::size_t running =
-      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked);
-  std::size_t starting = config_.concurrency - std::min(config_.concurrency, running);
-  std::optional<TimePoint> next;
-  for (const ClaimKey claim : waiting_jobs()) {
-    const HeldJob& job = *held_.find(claim);
-    if (job.state == HeldJob::State::prefetched && starting > 0) {
-      --starting;
-      if (!next) next = timers_.now() + bound;
-      continue;
-    }
-    const TimePoint limit = job.arrived_at + bound;
-    if (limit <= timers_.now()) {
-      if (!may_go_back(claim)) continue;
-      prefetch_.job_took(bound);
-      finisher_.add(Outcome::released(claim, "prefetched for too long"));
-    } else if (!next || limit < *next) {
-      next = limit;
-    }
-  }
-  if (next) prefetch_limit_.start_at(*next);
-}
-
 bool Claimer::send_wait() {
   activity_ = Activity::waiting;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
   Duration max_wait = held_.empty() ? kMaxWait : kWaitWhileBusy;
+  if (config_.is_one_of_many && held_.empty()) {
+    max_wait = std::chrono::ceil<Duration>(aligned(sent_at + kMaxWait + kMinAlignedWait, kMaxWait) -
+                                           sent_at);
+  }
   if (const auto errand = next_errand ? next_errand() : std::nullopt) {
     max_wait = std::clamp(std::chrono::ceil<Duration>(*errand - sent_at), kMinWait, max_wait);
   }

@@ -38,12 +38,14 @@ inline constexpr Duration kLateCancellation = std::chrono::seconds(5);
 
 struct ClaimerConfig {
   std::string worker_name;
+  std::string database;         // its name; see TaskInput
   std::size_t concurrency = 1;  // jobs that can start at once
   // jobs that may lie ready beside `concurrency`, for tasks that take several
   std::size_t batch_slots = 0;
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
   std::size_t max_held_bytes = 0;    // of payloads and other long texts of held jobs
+  bool is_one_of_many = false;       // waits end at the same moments as the others of this process
 };
 
 class Claimer {
@@ -83,6 +85,19 @@ class Claimer {
   }
   bool has_claim_under_way() const { return activity_ == Activity::claiming || doubt_since_; }
 
+  // Has work by the last answer, and could send a claim now.
+  bool wants_jobs() const {
+    return session_.is_free() && heartbeat_.is_established() && heartbeat_.is_fresh() &&
+           !holding_off_.is_running() && !doubt_since_ && !is_stopping_ && !found_nothing_;
+  }
+  // A slot may be free that another database had.
+  void claim_or_wait() { session_.wake(); }
+  // Asks once more whether a job is ready, with `once`.
+  void ask_again() {
+    found_nothing_ = false;
+    session_.wake();
+  }
+
   void job_took(std::chrono::nanoseconds duration) { prefetch_.job_took(duration); }
 
   // The claimer has added jobs to `held`, as prefetched.
@@ -101,6 +116,21 @@ class Claimer {
   std::function<std::size_t()> slots;
   // Where tasks do not share all slots.
   std::function<std::vector<TaskShare>()> shares;
+  // What claims for other databases have of the slots; where unset, nothing.
+  struct Elsewhere {
+    std::size_t running = 0;  // jobs that have a slot
+    std::size_t held = 0;     // jobs without an end, and promised jobs
+  };
+  std::function<Elsewhere()> elsewhere;
+  // Bytes of `max_held_bytes` that a claim leaves alone; where unset, the bytes of the held jobs.
+  std::function<std::size_t()> bytes_taken;
+  // What of a demand this database may claim; where unset, all.
+  std::function<Demand(const Demand&)> part_of;
+  // A claim is sent; the claim has ended with so many jobs, before the jobs are taken up; the
+  // claimer cannot use what it may claim.
+  std::function<void(const ShareRota::Terms&)> on_asking;
+  std::function<void(std::size_t jobs)> on_answered;
+  std::function<void()> on_passed;
   // Jobs beyond one for each slot that could be run now, if such jobs may wait.
   std::function<std::size_t()> extra_jobs;
   // Whether this connection alone has to carry the reports of the held jobs.
@@ -116,8 +146,14 @@ class Claimer {
   bool send_next();
   bool may_claim();
   bool may_wait() const { return !session_.is_pooled() && !(must_share && must_share()); }
-  bool is_wait_due(const Demand& wanted) const { return found_nothing_ && wanted.is_awaited; }
+  // A claimer that shares slots waits also without a free slot: else the claimer would not hear of
+  // work, and the pool would promise it no slot.
+  bool is_wait_due(const Demand& wanted) const {
+    return found_nothing_ && (wanted.is_awaited || part_of);
+  }
+  Demand whole_demand() const;
   ShareRota::Terms terms() const;
+  std::size_t taken_bytes() const { return bytes_taken ? bytes_taken() : held_.bytes(); }
   bool has_more_shares() const { return shares && rota_.has_more(shares()); }
   void send_claim(const ShareRota::Terms& terms);
   void take_claim(const ShareRota::Terms& terms, std::int64_t worker_id, TimePoint sent_at,

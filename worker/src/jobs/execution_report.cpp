@@ -15,18 +15,30 @@ void take_newer(std::optional<Value>& kept, std::optional<Value>& newer) {
 
 constexpr std::size_t kMaxCauseBytes = 500;
 
-std::string_view last_line(std::string_view text) {
-  return text.substr(text.find_last_of('\n') + 1);  // npos + 1 is the beginning
+// The line of an error that tells most, as lists of the server choose the line
+// (extension/finish/error_line.cpp): the last line that begins with a word, because the frames of a
+// stack are indented; else the last line that is not blank.
+std::string_view telling_line(std::string_view text) {
+  std::string_view indented;
+  while (true) {
+    const std::size_t line_break = text.find_last_of('\n');
+    const std::string_view line = text.substr(line_break + 1);  // npos + 1 is the beginning
+    const std::size_t word = line.find_first_not_of(" \t\r");
+    if (word == 0) return line;
+    if (word != std::string_view::npos && indented.empty()) indented = line;
+    if (line_break == std::string_view::npos) return indented;
+    text = text.substr(0, line_break);
+  }
 }
 
-// `words`, and behind them the last line of `error`, without the sentence with which the worker has
-// begun `error`.
-std::string with_last_line(std::string words, std::string_view error) {
+// `words`, and behind them the telling line of `error`, without the sentence with which the worker
+// has begun `error`.
+std::string with_telling_line(std::string words, std::string_view error) {
   constexpr std::string_view kSeparator = ": ";
   const std::size_t end_of_sentence = error.find(kSeparator);
   if (end_of_sentence == std::string_view::npos) return words;
   words += kSeparator;
-  words += last_line(error.substr(end_of_sentence + kSeparator.size()));
+  words += telling_line(error.substr(end_of_sentence + kSeparator.size()));
   return words;
 }
 
@@ -42,13 +54,13 @@ std::string without_context(std::string_view error) {
 std::string long_cause_of(const ExecutionEnd& end) {
   using Kind = ExecutionEnd::Kind;
   const bool is_death = end.kind == Kind::exited || end.kind == Kind::crashed;
-  if (is_death) return with_last_line(kind_of_end(end), end.error);
-  if (end.is_answer && !end.error.empty()) return std::string(last_line(end.error));
+  if (is_death) return with_telling_line(kind_of_end(end), end.error);
+  if (end.is_answer && !end.error.empty()) return std::string(telling_line(end.error));
   if (!end.reason.empty()) return end.reason;
   switch (end.kind) {
     case Kind::failed:
     case Kind::failed_for_good:
-    case Kind::signalled: return with_last_line(kind_of_end(end), end.error);
+    case Kind::signalled: return with_telling_line(kind_of_end(end), end.error);
     case Kind::refused: return without_context(end.error);
     case Kind::not_started:
     case Kind::session_lost:

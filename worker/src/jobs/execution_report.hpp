@@ -87,8 +87,8 @@ struct ExecutionEnd {
 
 // Why the execution ended so, in a few words that quote no output of the task; empty for a success.
 std::string kind_of_end(const ExecutionEnd& end);
-// The same in one line, with the last line of the task's words about the cause, or with the
-// server's message, DETAIL and HINT.
+// The same in one line, with the line of the task's words that tells most, or with the server's
+// message, DETAIL and HINT.
 std::string cause_of(const ExecutionEnd& end);
 
 // The end of an execution that the worker took out of a task queue before the execution began.

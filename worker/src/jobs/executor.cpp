@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The time that starts may take of one iteration. Beats, pings and outcomes come in between.
-constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
 constexpr Duration kInterruptGrace = 2s;
 
@@ -41,7 +39,7 @@ Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& 
       finisher_(finisher),
       timers_(timers),
       log_(log),
-      next_iteration_(timers, [this] { begin_iteration(); }),
+      own_pace_(timers, [this] { fill_slots(); }),
       limits_(timers, [this] { check_limits(); }),
       pings_(timers, [this] { ping_all(); }) {}
 
@@ -49,29 +47,29 @@ Executor::~Executor() = default;
 
 void Executor::fill_slots() {
   // A stale loop must not start a job that may be another worker's; the next good beat calls again.
-  while (heartbeat_.is_fresh() && starting_ < kMaxStarting) {
+  while (heartbeat_.is_fresh() && pace_->has_time()) {
     HeldJob* job = held_.first_prefetched();
     if (job == nullptr || !has_slot_for(*job)) return;
     const TimePoint began = timers_.now();
     start(*job);
-    starting_ += timers_.now() - began;
-    next_iteration_.start_soon();
+    pace_->spend(timers_.now() - began);
   }
 }
 
-void Executor::begin_iteration() {
-  starting_ = {};
-  fill_slots();
-}
-
 std::size_t Executor::slots_taken() const {
-  return running_.size() - queued_ + (queue_ != nullptr ? queue_->busy() : 0);
+  return own_slots_taken() + (queue_ != nullptr ? queue_->busy() : 0) +
+         (slots_taken_elsewhere ? slots_taken_elsewhere() : 0);
 }
 
 std::optional<TimePoint> Executor::slot_awaited_since() const {
   const HeldJob* job = held_.first_prefetched();
   if (job == nullptr || has_slot_for(*job)) return std::nullopt;
   return job->arrived_at;
+}
+
+std::optional<TimePoint> Executor::first_arrival() const {
+  const HeldJob* job = held_.first_prefetched();
+  return job == nullptr ? std::nullopt : std::optional(job->arrived_at);
 }
 
 bool Executor::has_slot_for(const HeldJob& job) const {

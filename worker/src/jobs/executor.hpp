@@ -27,6 +27,7 @@
 
 #include "jobs/execution.hpp"
 #include "jobs/finisher.hpp"
+#include "jobs/start_pace.hpp"
 #include "jobs/task_queue.hpp"
 #include "liveness/heartbeat.hpp"
 
@@ -71,12 +72,24 @@ class Executor {
   void set_queue(TaskQueue* queue) { queue_ = queue; }
   // Slots that are taken, without the slots that jobs in the queue wait for.
   std::size_t slots_taken() const;
+  // The same of this executor's own tasks alone, without the slots of the queue.
+  std::size_t own_slots_taken() const { return running_.size() - queued_; }
+  // Started jobs that the queue has.
+  std::size_t queued() const { return queued_; }
   // Since when the first job that waits for a slot does so.
   std::optional<TimePoint> slot_awaited_since() const;
+  // When the first of these jobs had arrived, also where a slot is free.
+  std::optional<TimePoint> first_arrival() const;
 
   // Logs of each running job for how long, where, and which limit ends the job next.
   void tell_running() const;
   bool is_idle() const { return running_.empty(); }
+
+  // Slots that the tasks of other databases have; where unset, none.
+  std::function<std::size_t()> slots_taken_elsewhere;
+  // Where other executors start tasks in the same loop, the time of all starts counts as one; see
+  // StartPace.
+  void share_pace(StartPace& pace) { pace_ = &pace; }
 
   std::function<void()> on_slot_free;
   std::function<void(std::chrono::nanoseconds)> on_job_took;
@@ -93,7 +106,6 @@ class Executor {
   };
 
   bool has_slot_for(const HeldJob& job) const;
-  void begin_iteration();
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
   void take_end(ClaimKey claim, const ExecutionEnd& end);
@@ -118,9 +130,9 @@ class Executor {
   TaskQueue* queue_ = nullptr;
   std::map<ClaimKey, Running> running_;
   std::int64_t interrupted_ = 0;
-  std::size_t queued_ = 0;               // of `running_`, the tasks that the queue counts
-  std::chrono::nanoseconds starting_{};  // how long starts have taken in this iteration of the loop
-  Timer next_iteration_;
+  std::size_t queued_ = 0;  // of `running_`, the tasks that the queue counts
+  StartPace own_pace_;
+  StartPace* pace_ = &own_pace_;
   Timer limits_;
   Timer pings_;
 };

@@ -55,7 +55,7 @@ void Finisher::add(Outcome outcome) {
 
 void Finisher::note_completed(Outcome outcome) {
   progress_.erase(outcome.claim);
-  conclude(Pending{std::move(outcome)}, "completed", counters_.completed, LogLevel::info);
+  conclude(outcome, "completed", counters_.completed, LogLevel::info);
   if (on_answered) on_answered();
 }
 
@@ -70,7 +70,7 @@ void Finisher::revoke(ClaimKey claim) {
     return each.outcome.claim == claim && !each.was_sent;
   });
   if (pending == waiting_.end()) return;
-  conclude(*pending, "stale", counters_.stale, LogLevel::warning);
+  conclude(pending->outcome, "stale", counters_.stale, LogLevel::warning);
   waiting_.erase(pending);
   if (on_answered) on_answered();
 }
@@ -285,22 +285,23 @@ void Finisher::answer_pending(Pending pending, const std::string& answer) {
   }
   switch (pending.outcome.kind) {
     case Outcome::Kind::complete:
-      return conclude(pending, "completed", counters_.completed, LogLevel::info);
+      return conclude(pending.outcome, "completed", counters_.completed, LogLevel::info);
     default:
       if (pending.outcome.is_cancelled)
-        return conclude(pending, "cancelled", counters_.cancelled, LogLevel::info);
-      return conclude(pending, "failed", counters_.failed, LogLevel::warning);
+        return conclude(pending.outcome, "cancelled", counters_.cancelled, LogLevel::info);
+      return conclude(pending.outcome, "failed", counters_.failed, LogLevel::warning);
     case Outcome::Kind::interrupt:
-      return conclude(pending, "interrupted", counters_.interrupted, LogLevel::warning);
+      return conclude(pending.outcome, "interrupted", counters_.interrupted, LogLevel::warning);
     case Outcome::Kind::release:
-      return conclude(pending, "released", counters_.released, LogLevel::info);
+      return conclude(pending.outcome, "released", counters_.released, LogLevel::info);
     case Outcome::Kind::snooze:
-      return conclude(pending, "snoozed", counters_.snoozed, LogLevel::info);
+      return conclude(pending.outcome, "snoozed", counters_.snoozed, LogLevel::info);
   }
 }
 
 void Finisher::answer_stale(Pending pending) {
-  if (!pending.was_sent) return conclude(pending, "stale", counters_.stale, LogLevel::warning);
+  if (!pending.was_sent)
+    return conclude(pending.outcome, "stale", counters_.stale, LogLevel::warning);
   pending.is_doubtful = true;
   waiting_.push_back(std::move(pending));
 }
@@ -327,8 +328,8 @@ void Finisher::ask_about(Pending pending) {
 void Finisher::take_whereabouts(const Pending& asked, bool is_live) {
   const bool is_refused = is_live && asked.outcome.kind == Outcome::Kind::complete;
   if (asked.outcome.is_done && !is_live)
-    return conclude(asked, "completed", counters_.completed, LogLevel::info);
-  conclude(asked, is_refused ? "stale" : "unknown",
+    return conclude(asked.outcome.as_completed(), "completed", counters_.completed, LogLevel::info);
+  conclude(asked.outcome, is_refused ? "stale" : "unknown",
            is_refused ? counters_.stale : counters_.unknown, LogLevel::warning);
 }
 
@@ -359,7 +360,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
       waiting_.push_back(std::move(pending));
     } else {
       // The job goes back to the queue once two heartbeats have not named the job.
-      conclude(pending, "unreportable", counters_.unknown, LogLevel::error);
+      conclude(pending.outcome, "unreportable", counters_.unknown, LogLevel::error);
       held_.leave(pending.outcome.claim);
     }
   }
@@ -367,10 +368,9 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
   if (on_answered) on_answered();
 }
 
-void Finisher::conclude(const Pending& pending, const char* event, std::int64_t& counter,
+void Finisher::conclude(const Outcome& outcome, const char* event, std::int64_t& counter,
                         LogLevel level) {
   ++counter;
-  const Outcome& outcome = pending.outcome;
   const HeldJob* job = held_.find(outcome.claim);
   log_.write(level, event,
              {{"job", outcome.claim.job_id},

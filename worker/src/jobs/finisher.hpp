@@ -116,7 +116,7 @@ class Finisher {
   void take_refusal(Batch refused, const SqlError& error);
   void ask_about(Pending pending);
   void take_whereabouts(const Pending& asked, bool is_live);
-  void conclude(const Pending& pending, const char* event, std::int64_t& counter, LogLevel level);
+  void conclude(const Outcome& outcome, const char* event, std::int64_t& counter, LogLevel level);
   void wait_again(Pending pending, Duration delay);
   void arm_retry();
 

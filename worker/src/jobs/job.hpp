@@ -16,6 +16,7 @@ namespace pulse {
 // One claimed job as the task sees the job. Times are text in ISO 8601, as the database gave them;
 // *_json is JSON text and is passed on unchanged.
 struct TaskInput {
+  std::string database;  // the name of the job's database; empty where the database has no name
   std::int64_t job_id = 0;
   std::int64_t token = 0;
   std::string identifier;

@@ -43,6 +43,12 @@ struct Outcome {
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
     return {claim, Kind::complete, std::move(result), {}, true, {}, {}, false};
   }
+  // Of a failure that stands for a transaction that did not commit, where it had committed.
+  Outcome as_completed() const {
+    Outcome outcome = completed(claim, {});
+    outcome.ran_for = ran_for;
+    return outcome;
+  }
   static Outcome failed(ClaimKey claim, std::string error, bool may_retry, std::string reason) {
     return {claim, Kind::fail, {}, std::move(error), may_retry, std::move(reason), {}, false};
   }

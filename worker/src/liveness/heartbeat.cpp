@@ -6,6 +6,7 @@
 
 #include "base/postgres/array_literal.hpp"
 #include "base/postgres/sqlstate.hpp"
+#include "liveness/aligned.hpp"
 #include "session/refusal.hpp"
 #include "session/statements.hpp"
 
@@ -53,12 +54,15 @@ Heartbeat::Heartbeat(HeartbeatConfig config, Session& session, Timers& timers,
       timers_(timers),
       held_(held),
       log_(log),
+      served_{{}, config_.info_json},
       next_beat_(timers, [this] { session_.wake(); }),
       next_registration_(timers, [this] { session_.wake(); }) {
   session_.add_sender([this] { return send_next(); });
   session_.on_opened = [this] {
     needs_attachment_ = true;
     is_beat_wanted_ = true;
+    // The answer may be lost, and another server may not have heard the last one.
+    if (has_told_) told_.reset();
   };
   session_.on_lost = [this](const std::string&) { end_farewell(); };
 }
@@ -89,7 +93,7 @@ bool Heartbeat::send_next() {
   } else if (returned_) {
     send_return();
   } else if (!registration_) {
-    if (next_registration_.is_running()) return false;
+    if (next_registration_.is_running() || (may_register && !may_register())) return false;
     send_registration();
   } else if (needs_attachment_ && !session_.is_pooled()) {
     send_attachment();
@@ -97,6 +101,8 @@ bool Heartbeat::send_next() {
     send_handlers();
   } else if (is_beat_wanted_ || !next_beat_.is_running()) {
     send_beat();
+  } else if (must_tell_tasks()) {
+    send_tasks();
   } else {
     return false;
   }
@@ -117,12 +123,13 @@ void Heartbeat::send_registration() {
   std::optional<std::string> interval;
   if (config_.interval) interval = interval_param(*config_.interval);
   session_.send(statements::kRegisterWorker,
-                {config_.name, array_literal(tasks_), config_.info_json, interval},
-                kRegistrationDeadline,
-                [this, sent_at](const Reply& reply) { take_registration(sent_at, reply); });
+                {config_.name, array_literal(served_.tasks), served_.info_json, interval},
+                kRegistrationDeadline, [this, sent_at, named = served_](const Reply& reply) {
+                  take_registration(sent_at, named, reply);
+                });
 }
 
-void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
+void Heartbeat::take_registration(TimePoint sent_at, const Served& named, const Reply& reply) {
   is_registering_ = false;
   const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
@@ -137,17 +144,59 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   }
   registration_ = registration_of((*rows)[0]);
   if (farewell_done_) return;  // the farewell comes next
+  told_ = named;
+  has_told_ = is_telling_put_off_ = false;
   last_good_ = sent_at;
   needs_attachment_ = true;
   needs_handlers_ = true;
   is_established_ = false;
   is_beat_wanted_ = false;
-  next_beat_.start_at(sent_at + registration_->heartbeat_interval);
+  next_beat_.start_at(next_beat_after(sent_at));
   log_.info("registered", {{"worker", registration_->worker_id},
                            {"name", config_.name},
                            {"heartbeat_interval_ms", registration_->heartbeat_interval.count()},
                            {"sweep_threshold_ms", registration_->sweep_threshold.count()}});
   if (on_registered) on_registered();
+}
+
+void Heartbeat::serve(std::vector<std::string> tasks) {
+  served_.tasks = std::move(tasks);
+  if (registration_) session_.wake();
+}
+
+void Heartbeat::set_info(std::string info_json) {
+  served_.info_json = std::move(info_json);
+  if (registration_) session_.wake();
+}
+
+bool Heartbeat::must_tell_tasks() const { return !is_telling_put_off_ && told_ != served_; }
+
+void Heartbeat::send_tasks() {
+  const std::int64_t worker_id = registration_->worker_id;
+  has_told_ = true;
+  session_.send(statements::kServeTasks,
+                {std::to_string(worker_id), array_literal(served_.tasks), served_.info_json},
+                answer_deadline(), [this, worker_id, told = served_](const Reply& reply) {
+                  take_told(worker_id, told, reply);
+                });
+}
+
+// A refusal that does not pass is the server's answer until the list changes: an older extension
+// has no such function, and a role of an older grant no right to call the function.
+void Heartbeat::take_told(std::int64_t worker_id, const Served& told, const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) return;
+  if (!registration_ || registration_->worker_id != worker_id) return;
+  const auto* error = std::get_if<SqlError>(&reply);
+  is_telling_put_off_ = error != nullptr && is_passing(error->sqlstate);
+  if (!is_telling_put_off_) told_ = told;
+  if (error == nullptr || error->sqlstate == sqlstate::kNoFunction) return;
+  if (error->sqlstate == sqlstate::kWorkerIsLost) return take_refused(worker_id, error->message);
+  log_failure("serve_tasks", reply);
+}
+
+TimePoint Heartbeat::next_beat_after(TimePoint sent_at) const {
+  const TimePoint next = sent_at + registration_->heartbeat_interval;
+  return config_.is_one_of_many ? aligned(next, registration_->heartbeat_interval) : next;
 }
 
 void Heartbeat::ask_for_handlers() {
@@ -210,7 +259,7 @@ void Heartbeat::send_beat() {
   }
   is_beat_wanted_ = false;
   is_naming_jobs_ = ids.has_value();
-  next_beat_.start_at(sent_at + registration_->heartbeat_interval);
+  next_beat_.start_at(next_beat_after(sent_at));
   session_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
                 [this, worker_id, sent_at, claims](const Reply& reply) {
                   is_naming_jobs_ = false;
@@ -244,6 +293,7 @@ void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
   last_good_ = sent_at;
   failures_.forget();
   if (std::exchange(is_refused_for_now_, false)) needs_attachment_ = needs_handlers_ = true;
+  is_telling_put_off_ = false;
   log_.debug("heartbeat", {{"worker", worker_id},
                            {"status", row.text("status")},
                            {"jobs", static_cast<std::int64_t>(claims.size())}});

@@ -13,6 +13,7 @@
 //   back.
 // - `missed_` only grows: the sum of all times by which beats were overdue.
 // - No two lists of jobs fall into one claim: see may_name_jobs().
+// - `told_` is what the server knows of `served_`; absent while that is uncertain.
 #pragma once
 
 #include <functional>
@@ -28,10 +29,19 @@
 
 namespace pulse {
 
+// What a worker tells when the worker registers, and again when this has changed.
+struct Served {
+  std::vector<std::string> tasks;
+  std::string info_json;
+
+  bool operator==(const Served&) const = default;
+};
+
 struct HeartbeatConfig {
   std::string name;
   std::string info_json;
   std::optional<Duration> interval;  // absent: the server's setting
+  bool is_one_of_many = false;       // beats at the same moments as the others of this process
 };
 
 class Heartbeat {
@@ -41,11 +51,10 @@ class Heartbeat {
   Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const ReportedClaims& held,
             Log& log);
 
-  // Of registrations from now on.
-  void set_info(std::string info_json) { config_.info_json = std::move(info_json); }
-
-  // The tasks that the next registration names.
-  void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
+  // The tasks and the info that the server is to know: the next registration names both, and a
+  // registered worker tells the server.
+  void serve(std::vector<std::string> tasks);
+  void set_info(std::string info_json);
 
   // Empty before the first registration and between being lost and registering anew.
   const std::optional<Registration>& registration() const { return registration_; }
@@ -90,6 +99,8 @@ class Heartbeat {
   std::function<void(bool)> on_background_sweeps;
   // Registering can never work: the settings forbid registering, or the extension is missing.
   std::function<void(ExitCode, const std::string& reason)> on_refused;
+  // Whether the worker may register already; where unset, the worker may.
+  std::function<bool()> may_register;
   // Whether a claim is under way whose jobs are not in `held` yet.
   std::function<bool()> has_claim_under_way;
   // When the claim was sent that is under way.
@@ -100,12 +111,16 @@ class Heartbeat {
   void send_return();
   void declare_lost(std::int64_t worker_id, const std::string& reason);
   void send_registration();
-  void take_registration(TimePoint sent_at, const Reply& reply);
+  void take_registration(TimePoint sent_at, const Served& named, const Reply& reply);
+  bool must_tell_tasks() const;
+  void send_tasks();
+  void take_told(std::int64_t worker_id, const Served& told, const Reply& reply);
   void send_attachment();
   void send_handlers();
   void take_handlers(const Reply& reply);
   void establish();
   void send_beat();
+  TimePoint next_beat_after(TimePoint sent_at) const;
   bool may_name_jobs(bool is_early) const;
   void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,
                  const Reply& reply);
@@ -123,7 +138,10 @@ class Heartbeat {
   const ReportedClaims& held_;
   Log& log_;
 
-  std::vector<std::string> tasks_;
+  Served served_;
+  std::optional<Served> told_;
+  bool has_told_ = false;            // since the registration
+  bool is_telling_put_off_ = false;  // until the next good beat
   std::optional<Registration> registration_;
   TimePoint last_good_{};
   TimePoint last_list_{};                 // when the last beat that named jobs was sent

@@ -91,15 +91,17 @@ Identity read_identity() {
   return identity;
 }
 
-std::string identity_json(const Identity& identity, int slots) {
-  const nlohmann::json info = {{"hostname", identity.hostname},
-                               {"boot_id", identity.boot_id},
-                               {"pid_namespace", identity.pid_namespace},
-                               {"pid", identity.pid},
-                               {"process_start", identity.process_start},
-                               {"kill_grace_ms", kKillGrace.count()},
-                               {"slots", slots},
-                               {"version", PULSE_VERSION}};
+std::string identity_json(const Identity& identity, int slots, bool is_draining, int databases) {
+  nlohmann::json info = {{"hostname", identity.hostname},
+                         {"boot_id", identity.boot_id},
+                         {"pid_namespace", identity.pid_namespace},
+                         {"pid", identity.pid},
+                         {"process_start", identity.process_start},
+                         {"kill_grace_ms", kKillGrace.count()},
+                         {"slots", slots},
+                         {"version", PULSE_VERSION}};
+  if (is_draining) info["draining"] = true;
+  if (databases > 1) info["databases_of_slots"] = databases;
   return info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -30,7 +30,9 @@ bool is_process_gone(std::int64_t pid, const std::string& process_start);
 // Whether a minder of that process is still there: a task of the process may run yet.
 bool has_minders(std::int64_t pid, const std::string& process_start);
 
-// The info argument of register_worker.
-std::string identity_json(const Identity& identity, int slots);
+// The info argument of register_worker, and of serve_tasks of a worker that drains. `databases`: so
+// many databases share the slots.
+std::string identity_json(const Identity& identity, int slots, bool is_draining = false,
+                          int databases = 1);
 
 }  // namespace pulse

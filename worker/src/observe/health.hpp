@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/loop/clock.hpp"
 #include "base/loop/duration.hpp"
@@ -11,6 +12,7 @@
 namespace pulse {
 
 struct WorkerState {
+  std::string database;         // the name; empty where the database has none
   bool is_established = false;  // registered, and attached where attaching is possible
   bool is_draining = false;     // or stopping, or stopped
   std::int64_t worker_id = 0;   // 0: not registered
@@ -21,6 +23,8 @@ struct WorkerState {
   std::int64_t prefetched = 0;
   std::int64_t held = 0;  // running, prefetched, and ended without an answer yet
   std::int64_t concurrency = 0;
+  // Of a process with several databases, whose state this is in all.
+  std::vector<WorkerState> databases;
   std::string program_refusal;  // why new code of a program does not run; empty: it does
 };
 
@@ -48,7 +52,10 @@ constexpr Duration kIterationInterval = std::chrono::seconds(1);
 // A loop without an iteration for this long is stuck.
 constexpr Duration kMaxIteration = std::chrono::seconds(10);
 
-// Why the process is not alive, or not ready to run jobs; empty if the process is.
+// Why a worker is not ready, apart from the loop; empty if the worker is.
+std::string why_not_ready(const WorkerState& state, TimePoint now);
+// Why the process is not alive, or not ready to run jobs; empty if the process is. A process
+// is ready while any of its databases can be served.
 std::string why_not_alive(const Health::Seen& seen, TimePoint now);
 std::string why_not_ready(const Health::Seen& seen, TimePoint now);
 

@@ -3,6 +3,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace pulse {
@@ -26,6 +27,35 @@ prometheus::MetricFamily gauge(const char* name, const char* help, double value)
   return {name, help, prometheus::MetricType::Gauge, {metric}};
 }
 
+// The state of one database after the other, or of the only one.
+class StateGauges {
+ public:
+  explicit StateGauges(std::vector<prometheus::MetricFamily>& families) : families_(families) {}
+
+  void add(const char* name, const char* help, const WorkerState& state, double value) {
+    const auto family = std::find_if(families_.begin(), families_.end(),
+                                     [&](const auto& each) { return each.name == name; });
+    prometheus::MetricFamily one = gauge(name, help, value);
+    if (!state.database.empty()) one.metric[0].label = {{"database", state.database}};
+    if (family == families_.end()) return families_.push_back(std::move(one));
+    family->metric.push_back(std::move(one.metric[0]));
+  }
+
+  void add_all(const WorkerState& state, TimePoint now) {
+    add("pulse_jobs_running", "Jobs whose task runs.", state, static_cast<double>(state.running));
+    add("pulse_jobs_prefetched", "Jobs that wait for a slot.", state,
+        static_cast<double>(state.prefetched));
+    add("pulse_jobs_held", "Jobs that are claimed and not yet accounted for.", state,
+        static_cast<double>(state.held));
+    if (state.last_good == TimePoint{}) return;
+    add("pulse_heartbeat_age_seconds", "Time since the last beat that was answered well.", state,
+        seconds(now - state.last_good));
+  }
+
+ private:
+  std::vector<prometheus::MetricFamily>& families_;
+};
+
 void add_state(std::vector<prometheus::MetricFamily>& families, const Health::Seen& seen,
                TimePoint now) {
   const WorkerState& state = seen.state;
@@ -36,12 +66,12 @@ void add_state(std::vector<prometheus::MetricFamily>& families, const Health::Se
   add("pulse_slots", "Jobs that may run at once.", state.concurrency);
   add("pulse_program_refused", "Whether new code of a program was refused, and old code goes on.",
       state.program_refusal.empty() ? 0 : 1);
-  add("pulse_jobs_running", "Jobs whose task runs.", state.running);
-  add("pulse_jobs_prefetched", "Jobs that wait for a slot.", state.prefetched);
-  add("pulse_jobs_held", "Jobs that are claimed and not yet accounted for.", state.held);
-  if (state.last_good != TimePoint{}) {
-    add("pulse_heartbeat_age_seconds", "Time since the last beat that was answered well.",
-        seconds(now - state.last_good));
+  StateGauges gauges(families);
+  if (state.databases.empty()) return gauges.add_all(state, now);
+  for (const WorkerState& each : state.databases) {
+    gauges.add("pulse_database_ready", "Whether this database can be served now.", each,
+               why_not_ready(each, now).empty() ? 1 : 0);
+    gauges.add_all(each, now);
   }
 }
 
@@ -65,6 +95,11 @@ struct Metrics::Fields {
   double number(std::string_view key) const {
     const auto* value = find<std::int64_t>(key);
     return value == nullptr ? 0 : static_cast<double>(*value);
+  }
+  // `own`, and the name of the database where the event has one.
+  prometheus::Labels labels(prometheus::Labels own = {}) const {
+    if (const auto* database = find<std::string>("database")) own["database"] = *database;
+    return own;
   }
 };
 
@@ -91,20 +126,28 @@ Metrics::Metrics(const std::string& version)
           counters("pulse_lost_workers_total", "Other workers found dead, by who found them.")),
       skipped_(counters("pulse_claims_skipped_total", "Spells in which nothing was claimed.")),
       dropped_(counters("pulse_log_lines_dropped_total", "Lines whose reader was too slow.")) {
-  for (Counters* single :
-       {&stale_, &unknown_, &heartbeat_failures_, &losses_, &skipped_, &dropped_}) {
-    single->Add({});
-  }
-  for (Counters* by : {&recovered_, &lost_workers_}) {
-    by->Add({{"by", "sweep"}});
-    by->Add({{"by", "host"}});
-  }
+  dropped_.Add({});
   prometheus::BuildGauge()
       .Name("pulse_build_info")
       .Help("Always 1; the label is the version.")
       .Register(registry_)
       .Add({{"version", version_}})
       .Set(1);
+}
+
+void Metrics::begin_database(const std::string& name) {
+  prometheus::Labels labels;
+  if (!name.empty()) labels["database"] = name;
+  for (Counters* single : {&stale_, &unknown_, &heartbeat_failures_, &losses_, &skipped_}) {
+    single->Add(labels);
+  }
+  for (Counters* by : {&recovered_, &lost_workers_}) {
+    for (const char* finder : {"sweep", "host"}) {
+      prometheus::Labels found = labels;
+      found["by"] = finder;
+      by->Add(found);
+    }
+  }
 }
 
 Metrics::Counters& Metrics::counters(const char* name, const char* help) {
@@ -150,12 +193,14 @@ std::string Metrics::text(const Health::Seen& seen, TimePoint now) const {
 
 Metrics::Task& Metrics::task(const Fields& fields) {
   std::string name = fields.text("task");
-  if (tasks_.size() >= kMaxTasks && !tasks_.contains(name)) name = kOtherTasks;
-  const auto [entry, is_new] = tasks_.try_emplace(name);
+  const std::string database = fields.text("database");
+  const auto key = [&] { return database.empty() ? name : name + '\n' + database; };
+  if (tasks_.size() >= kMaxTasks && !tasks_.contains(key())) name = kOtherTasks;
+  const auto [entry, is_new] = tasks_.try_emplace(key());
   if (is_new) {
-    entry->second.name = name;
-    entry->second.claimed = &claimed_.Add({{"task", name}});
-    entry->second.duration = &durations_.Add({{"task", name}}, kSeconds);
+    entry->second.labels = fields.labels({{"task", name}});
+    entry->second.claimed = &claimed_.Add(entry->second.labels);
+    entry->second.duration = &durations_.Add(entry->second.labels, kSeconds);
   }
   return entry->second;
 }
@@ -170,7 +215,9 @@ void Metrics::count_finished(const Fields& fields, std::string_view outcome, boo
   Task& counted = task(fields);
   prometheus::Counter*& counter = counted.finished[outcome];
   if (counter == nullptr) {
-    counter = &finished_.Add({{"task", counted.name}, {"outcome", std::string(outcome)}});
+    prometheus::Labels labels = counted.labels;
+    labels["outcome"] = std::string(outcome);
+    counter = &finished_.Add(labels);
   }
   counter->Increment();
   const auto* duration = fields.find<std::chrono::nanoseconds>("duration_ms");
@@ -187,26 +234,28 @@ void Metrics::take_interrupted(const Fields& fields) {
   count_finished(fields, "interrupted", false);
 }
 
-void Metrics::take_stale(const Fields& /*fields*/) { stale_.Add({}).Increment(); }
-void Metrics::take_unknown(const Fields& /*fields*/) { unknown_.Add({}).Increment(); }
-void Metrics::take_lost(const Fields& /*fields*/) { losses_.Add({}).Increment(); }
-void Metrics::take_claim_skipped(const Fields& /*fields*/) { skipped_.Add({}).Increment(); }
-void Metrics::take_heartbeat_failed(const Fields& /*fields*/) {
-  heartbeat_failures_.Add({}).Increment();
+void Metrics::take_stale(const Fields& fields) { stale_.Add(fields.labels()).Increment(); }
+void Metrics::take_unknown(const Fields& fields) { unknown_.Add(fields.labels()).Increment(); }
+void Metrics::take_lost(const Fields& fields) { losses_.Add(fields.labels()).Increment(); }
+void Metrics::take_claim_skipped(const Fields& fields) {
+  skipped_.Add(fields.labels()).Increment();
+}
+void Metrics::take_heartbeat_failed(const Fields& fields) {
+  heartbeat_failures_.Add(fields.labels()).Increment();
 }
 
 void Metrics::take_reconnecting(const Fields& fields) {
-  reconnects_.Add({{"connection", fields.text("connection")}}).Increment();
+  reconnects_.Add(fields.labels({{"connection", fields.text("connection")}})).Increment();
 }
 
 void Metrics::take_recovered(const Fields& fields) {
-  recovered_.Add({{"by", "sweep"}}).Increment(fields.number("jobs"));
-  lost_workers_.Add({{"by", "sweep"}}).Increment(fields.number("workers_lost"));
+  recovered_.Add(fields.labels({{"by", "sweep"}})).Increment(fields.number("jobs"));
+  lost_workers_.Add(fields.labels({{"by", "sweep"}})).Increment(fields.number("workers_lost"));
 }
 
 void Metrics::take_declared_lost(const Fields& fields) {
-  recovered_.Add({{"by", "host"}}).Increment(fields.number("jobs"));
-  lost_workers_.Add({{"by", "host"}}).Increment();
+  recovered_.Add(fields.labels({{"by", "host"}})).Increment(fields.number("jobs"));
+  lost_workers_.Add(fields.labels({{"by", "host"}})).Increment();
 }
 
 void Metrics::take_dropped(const Fields& fields) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/log/log.hpp"
 #include "observe/health.hpp"
@@ -22,6 +23,9 @@ class Metrics {
  public:
   explicit Metrics(const std::string& version);
 
+  // Begins the series of a database at zero. With a name, each series of jobs, claims, beats and
+  // connections has a label `database`. From any thread.
+  void begin_database(const std::string& name);
   // For Log::listen().
   void take_event(std::string_view event, Log::Fields fields);
   std::string text(const Health::Seen& seen, TimePoint now) const;
@@ -30,9 +34,9 @@ class Metrics {
   using Counters = prometheus::Family<prometheus::Counter>;
   using Histograms = prometheus::Family<prometheus::Histogram>;
 
-  // Of one task. An outcome that never happened to the task has no line.
+  // Of one task of one database. An outcome that never happened to the task has no line.
   struct Task {
-    std::string name;
+    prometheus::Labels labels;
     prometheus::Counter* claimed = nullptr;
     prometheus::Histogram* duration = nullptr;
     std::unordered_map<std::string_view, prometheus::Counter*> finished;  // by outcome
@@ -79,7 +83,7 @@ class Metrics {
   Counters& skipped_;
   Counters& dropped_;
   std::mutex mutex_;
-  std::unordered_map<std::string, Task> tasks_;  // guarded by mutex_
+  std::unordered_map<std::string, Task> tasks_;  // by task and database; guarded by mutex_
 };
 
 }  // namespace pulse

@@ -50,6 +50,12 @@ std::string status_of(const WorkerState& state) {
   if (!state.is_established && !state.is_draining) return "registering";
   std::string text = state.is_draining ? "draining, " : "";
   text += std::to_string(state.running) + " of " + std::to_string(state.concurrency) + " running";
+  if (!state.databases.empty()) {
+    const auto served = std::count_if(state.databases.begin(), state.databases.end(),
+                                      [](const WorkerState& each) { return each.is_established; });
+    text += ", " + std::to_string(served) + " of " + std::to_string(state.databases.size()) +
+            " databases";
+  }
   if (state.prefetched > 0) text += ", " + std::to_string(state.prefetched) + " prefetched";
   if (state.worker_id != 0) text += ", worker " + std::to_string(state.worker_id);
   return text;

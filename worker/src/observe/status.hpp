@@ -26,6 +26,8 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
 
+  // A database is served from now on; see Metrics. The name is empty where there is none.
+  void begin_database(const std::string& name) { metrics_.begin_database(name); }
   // From the loop, at the end of each iteration.
   void publish(const WorkerState& state) { health_.publish(state, clock_.now()); }
   const HttpAddress& address() const { return server_->address(); }

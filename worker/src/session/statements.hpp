@@ -8,6 +8,13 @@
 
 namespace pulse::statements {
 
+// Which database this is, whatever names lead there.
+inline constexpr Statement kDatabaseIdentity{
+    "database_identity",
+    "SELECT s.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text AS identity"
+    " FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database AS d"
+    " WHERE d.datname = pg_catalog.current_database()"};
+
 // Registration.
 inline constexpr Statement kRegisterWorker{
     "register_worker",
@@ -20,6 +27,10 @@ inline constexpr Statement kRegisterWorker{
     " FROM pulse.register_worker($1::pg_catalog.text, $2::pg_catalog.text[],"
     " $3::pg_catalog.json, $4::pg_catalog.interval) AS w"};
 inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_worker($1::bigint)"};
+// Since 0.2.0.
+inline constexpr Statement kServeTasks{
+    "serve_tasks",
+    "SELECT pulse.serve_tasks($1::bigint, $2::pg_catalog.text[], $3::pg_catalog.json)"};
 inline constexpr Statement kDeregisterWorker{"deregister_worker",
                                              "SELECT pulse.deregister_worker($1::bigint)"};
 

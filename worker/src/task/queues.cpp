@@ -11,6 +11,10 @@ TaskQueues::TaskQueues(ProcessTasks& processes, ProgramTasks& programs)
     queue->slot_awaited_since = [this] { return slot_awaited_since(); };
     queue->on_more_extra = [this] { on_more_extra(); };
   }
+  // Before the first worker, programs start, and no job waits.
+  has_free_slot = [] { return true; };
+  slot_awaited_since = [] { return std::nullopt; };
+  on_more_extra = [] {};
 }
 
 void TaskQueues::slot_freed() {

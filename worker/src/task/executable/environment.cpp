@@ -137,6 +137,7 @@ std::vector<std::string> task_environment(const TaskInput& input, const char* co
   environment.set("PULSE_WORKER", input.worker_name);
   environment.set("PULSE_WORKER_ID", input.worker_id);
   environment.set("PULSE_FD", "3");
+  if (!input.database.empty()) environment.set("PULSE_DATABASE", input.database);
   if (input.traceparent) environment.set("TRACEPARENT", *input.traceparent);
 
   environment.set("GRAPHILE_WORKER_PAYLOAD_FORMAT", "json");
@@ -199,6 +200,7 @@ void append_task_stdin(std::string& text, const TaskInput& input, IdForm form) {
   job.add_json("checkpoint", input.checkpoint_json);
   job.add_json("parents", input.parents_json);
   job.add("traceparent", input.traceparent);
+  if (!input.database.empty()) job.add("database", std::string_view(input.database));
   if (form == IdForm::number) {
     job.add_text("id_text", input.job_id);
     job.add_text("token_text", input.token);

@@ -15,9 +15,10 @@ namespace pulse {
 // PULSE_JOB_ID, PULSE_TOKEN, PULSE_TASK, PULSE_ATTEMPT, PULSE_MAX_ATTEMPTS, PULSE_RECOVERED (empty
 // unless recovered), PULSE_QUEUE (empty without a queue), PULSE_PRIORITY, PULSE_SCHEDULED_FOR
 // (empty without a schedule), PULSE_WORKER (name), PULSE_WORKER_ID, PULSE_FD=3, TRACEPARENT (of a
-// job with a trace), and the eight GRAPHILE_WORKER_* variables of Graphile Worker. Checkpoint and
-// last error are on stdin only: a variable holds at most 128 KiB. `more` holds the operator's
-// variables for tasks (--pass-env, --env-file); `more` wins over inherited variables.
+// job with a trace), PULSE_DATABASE (the name of a database that has a name), and the eight
+// GRAPHILE_WORKER_* variables of Graphile Worker. Checkpoint and last error are on stdin only: a
+// variable holds at most 128 KiB. `more` holds the operator's variables for tasks (--pass-env,
+// --env-file); `more` wins over inherited variables.
 std::vector<std::string> task_environment(
     const TaskInput& input, const char* const* inherited,
     const std::vector<std::string>& more = std::vector<std::string>());
@@ -44,7 +45,8 @@ std::vector<std::string> program_environment(ProgramVariables wish, const char* 
 enum class IdForm { number, text };
 
 // {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
-// job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
+// job object has the columns of claimed_job by name, `attempt` beside `attempts`, the worker, and
+// the name of a database that has a name.
 // The numbers that may exceed 2^53 are there as text too, at the end: `id_text` and the like.
 std::string task_stdin(const TaskInput& input);
 void append_task_stdin(std::string& text, const TaskInput& input, IdForm form = IdForm::number);

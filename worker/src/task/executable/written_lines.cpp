@@ -94,7 +94,7 @@ void WrittenLines::tell(std::string_view level, std::string_view text, const Wri
   budget_.spend();
   log_.budget.spend();
   tell_left_out();
-  std::string told(utf8_prefix(text, kMaxLineBytes - kEllipsis.size()));
+  std::string told(utf8_prefix(text, kMaxTextBytes - kEllipsis.size()));
   if (told.size() < text.size()) told += kEllipsis;
   log_.log.write(level_of(level), "output",
                  {{"job", about.job},

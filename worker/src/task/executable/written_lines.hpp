@@ -52,6 +52,7 @@ class WrittenLines {
  public:
   enum Stream { out, err };
   static constexpr std::size_t kMaxLineBytes = 1000;
+  static constexpr std::size_t kMaxTextBytes = 4000;
 
   struct Writer {
     std::string task;
@@ -64,7 +65,8 @@ class WrittenLines {
 
   // The next bytes, of any number, cut anywhere.
   void feed(Stream stream, std::string_view bytes);
-  // A text that the code of a job logs. An unknown level is info.
+  // A text that the code of a job logs, as a stack: one line of the log, whose line breaks the log
+  // escapes. An unknown level is info.
   void tell(std::string_view level, std::string_view text, const Writer& about);
   // Nothing more comes: the last lines may lack a newline.
   void finish();

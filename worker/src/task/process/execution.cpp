@@ -9,6 +9,7 @@ ProcessExecution::ProcessExecution(JobQueue& queue, const HeldJob& job, std::str
                                    ExecutionCallbacks callbacks)
     : queue_(queue),
       job_id_(job.job.input.job_id),
+      database_(job.job.input.database),
       task_(job.job.input.identifier),
       attempt_(job.job.input.attempt),
       arrived_at_(job.arrived_at),

@@ -48,6 +48,8 @@ class ProcessExecution final : public Execution {
   bool take_back() override;
 
   std::int64_t job_id() const { return job_id_; }
+  // As the job's database is named; see TaskInput.
+  const std::string& database() const { return database_; }
   TimePoint arrived_at() const { return arrived_at_; }
   const std::string& line() const { return line_; }
   // When the process is to end, unless there is a later sign of life.
@@ -77,6 +79,7 @@ class ProcessExecution final : public Execution {
 
   JobQueue& queue_;
   const std::int64_t job_id_;
+  const std::string database_;
   const std::string task_;
   const int attempt_;
   const TimePoint arrived_at_;  // at this worker

@@ -10,13 +10,27 @@ ProcessExecution* JobsInHand::find(std::int64_t job_id) const {
   return entry == in_flight_.end() ? nullptr : entry->second;
 }
 
+ProcessExecution* JobsInHand::find(std::int64_t job_id, std::string_view database) const {
+  const auto [first, last] = in_flight_.equal_range(job_id);
+  const auto entry = std::find_if(
+      first, last, [&](const auto& each) { return each.second->database() == database; });
+  return entry == last ? nullptr : entry->second;
+}
+
+JobsInHand::InFlight::const_iterator JobsInHand::place_of(const ProcessExecution& execution) const {
+  const auto [first, last] = in_flight_.equal_range(execution.job_id());
+  const auto entry =
+      std::find_if(first, last, [&](const auto& each) { return each.second == &execution; });
+  return entry == last ? in_flight_.end() : entry;
+}
+
 void JobsInHand::add(ProcessExecution& execution) {
   if (in_flight_.empty()) busy_since_ = timers_.now();
   in_flight_.emplace(execution.job_id(), &execution);
 }
 
 void JobsInHand::answer(ProcessExecution& execution, ExecutionEnd end) {
-  in_flight_.erase(execution.job_id());
+  in_flight_.erase(place_of(execution));
   answered_.push_back(&execution);
   has_answered_ = true;
   execution.end_with(std::move(end));
@@ -40,8 +54,8 @@ void JobsInHand::end_all(const ExecutionEnd& end) {
 
 bool JobsInHand::forget(ProcessExecution& execution) {
   std::erase(answered_, &execution);
-  const auto entry = in_flight_.find(execution.job_id());
-  if (entry == in_flight_.end() || entry->second != &execution) return false;
+  const auto entry = place_of(execution);
+  if (entry == in_flight_.end()) return false;
   in_flight_.erase(entry);
   return true;
 }

@@ -4,8 +4,10 @@
 // Invariants; only the loop's thread reads and writes:
 // - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
 //   forget() removes a job from both.
+// - Jobs of two databases may have the same id; the job of one database has an id once.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,14 +17,16 @@ namespace pulse {
 
 class JobsInHand {
  public:
-  using InFlight = std::unordered_map<std::int64_t, ProcessExecution*>;
+  using InFlight = std::unordered_multimap<std::int64_t, ProcessExecution*>;
 
   explicit JobsInHand(Timers& timers) : timers_(timers) {}
 
   const InFlight& in_flight() const { return in_flight_; }
   // Answered jobs count until deliver().
   std::size_t size() const { return in_flight_.size() + answered_.size(); }
-  // The job in flight with this id, or null.
+  // The job in flight with this id in this database, or null.
+  ProcessExecution* find(std::int64_t job_id, std::string_view database) const;
+  // The first job in flight with this id, of any database, or null.
   ProcessExecution* find(std::int64_t job_id) const;
   // Whether any job of the process has ever been answered.
   bool has_answered() const { return has_answered_; }
@@ -41,6 +45,8 @@ class JobsInHand {
   TimePoint first_deadline(TimePoint latest) const;
 
  private:
+  InFlight::const_iterator place_of(const ProcessExecution& execution) const;
+
   Timers& timers_;
   InFlight in_flight_;
   std::vector<ProcessExecution*> answered_;

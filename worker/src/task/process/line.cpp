@@ -22,9 +22,8 @@ std::optional<Duration> seconds_of(std::string_view text) {
 }
 
 // A number, or the digits as a string: some languages write ids beyond 2^53 so.
-std::optional<std::int64_t> id_of(std::string_view value) {
-  if (!value.starts_with('"')) return parse_number<std::int64_t>(value);
-  return parse_number<std::int64_t>(json_string_value(value));
+std::optional<LineJob> job_named(std::string_view value) {
+  return parse_line_job(value.starts_with('"') ? json_string_value(value) : std::string(value));
 }
 
 // The words of a line beside the words of PULSE_FD.
@@ -107,6 +106,18 @@ void append_job_line(std::string& text, const TaskInput& input) {
   put_in_one_line(text, begin);
 }
 
+std::string LineJob::text() const {
+  return database.empty() ? std::to_string(id) : database + ':' + std::to_string(id);
+}
+
+std::optional<LineJob> parse_line_job(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  const bool has_name = colon != std::string_view::npos;
+  const auto id = parse_number<std::int64_t>(has_name ? text.substr(colon + 1) : text);
+  if (!id || colon == 0) return std::nullopt;
+  return LineJob(*id, std::string(has_name ? text.substr(0, colon) : std::string_view()));
+}
+
 void put_in_one_line(std::string& text, std::size_t begin) {
   for (std::size_t i = begin; i + 1 < text.size(); ++i) {
     if (text[i] == '\n' || text[i] == '\r') text[i] = ' ';
@@ -133,12 +144,13 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
     why = "a number of jobs that it takes which is not from 1 to 10000";
     return std::nullopt;
   }
-  const auto job_id = words.id ? id_of(*words.id) : std::nullopt;
-  if (!job_id) {
+  auto job = words.id ? job_named(*words.id) : std::nullopt;
+  if (!job) {
     why = "a line without the id of a job";
     return std::nullopt;
   }
-  parsed.job_id = *job_id;
+  parsed.job_id = job->id;
+  parsed.database = std::move(job->database);
   if (!read_end(words, *message, parsed, why)) return std::nullopt;
   parsed.is_done = words.done == "true";
   if (words.log && words.log->starts_with('"')) {

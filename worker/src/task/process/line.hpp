@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "jobs/execution.hpp"
 #include "task/executable/environment.hpp"
@@ -18,6 +19,21 @@ void append_job_line(std::string& text, const TaskInput& input);
 
 // Tells a process that the job is to stop within `grace`.
 void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace);
+
+// A job as a line names the job: 17, or shop:17 of a database that has a name.
+struct LineJob {
+  LineJob() = default;
+  LineJob(std::int64_t id, std::string database = {}) : id(id), database(std::move(database)) {}
+
+  std::int64_t id = 0;
+  std::string database;
+
+  bool operator==(std::int64_t number) const { return database.empty() && id == number; }
+  std::string text() const;
+};
+
+// Nothing for a text that names no job.
+std::optional<LineJob> parse_line_job(std::string_view text);
 
 // Line breaks of `text` from `begin` on become blanks, but for the last. A payload of type json
 // keeps line breaks as written. They stand between tokens only: within a string JSON has none.
@@ -33,6 +49,7 @@ struct LoggedText {
 struct ProcessLine {
   std::optional<std::int64_t> takes;
   std::int64_t job_id = 0;
+  std::string database;  // of the job, as LineJob has the name
   std::optional<ExecutionEnd> end;
   TaskProgress progress;
   std::optional<std::string> payload;  // JSON text: the rest of the job's work

@@ -35,6 +35,7 @@ std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
   return child_.start(limits);
 }
 
+// An answer of a process names a number alone, so no process has two jobs of one number.
 bool ProcessMember::accepts(const ProcessExecution& execution) const {
   return state_ == State::serving && jobs_.size() < takes_ && child_.is_reading() &&
          jobs_.find(execution.job_id()) == nullptr;
@@ -90,6 +91,7 @@ void ProcessMember::take_line(std::string_view line) {
   std::string why;
   auto parsed = parse_process_line(line, why);
   if (!parsed) return drop(why, true);
+  if (!parsed->database.empty()) return drop("a line without the id of a job", true);
   if (parsed->takes) {
     takes_ = static_cast<std::size_t>(*parsed->takes);
     return group_.advance_soon();

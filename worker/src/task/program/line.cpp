@@ -79,20 +79,20 @@ std::optional<Hello> parse_hello(std::string_view line, std::string& why) {
 std::string program_job_line(const TaskInput& input) {
   std::string text;
   append_task_stdin(text, input, IdForm::text);
-  std::string front = "{\"id\":\"" + std::to_string(input.job_id) + "\",\"task\":";
+  std::string front = "{\"id\":\"" + LineJob(input.job_id, input.database).text() + "\",\"task\":";
   append_json_string(front, input.identifier);
   text.replace(0, 1, front + ',');
   put_in_one_line(text, 0);
   return text;
 }
 
-void append_program_cancel_line(std::string& text, std::int64_t job_id, EndReason reason,
+void append_program_cancel_line(std::string& text, const LineJob& job, EndReason reason,
                                 Duration grace) {
-  text += "{\"cancel\":\"" + std::to_string(job_id) + "\",\"reason\":\"" + reason_name(reason) +
+  text += "{\"cancel\":\"" + job.text() + "\",\"reason\":\"" + reason_name(reason) +
           "\",\"grace_ms\":" + std::to_string(grace.count()) + "}\n";
 }
 
-std::optional<std::int64_t> job_of_line(std::string_view beginning) {
+std::optional<LineJob> job_of_line(std::string_view beginning) {
   constexpr std::string_view kFront = "{\"id\":";
   std::string compact;
   for (const char character : beginning.substr(0, 64)) {
@@ -104,14 +104,13 @@ std::optional<std::int64_t> job_of_line(std::string_view beginning) {
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     value = value.substr(1, value.size() - 2);
   }
-  return parse_number<std::int64_t>(value);
+  return parse_line_job(value);
 }
 
 bool names_text_as_job(std::string_view line) {
   const json document = json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto id = document.is_object() ? document.find("id") : document.end();
-  return id != document.end() && id->is_string() &&
-         !parse_number<std::int64_t>(id->get<std::string>());
+  return id != document.end() && id->is_string() && !parse_line_job(id->get<std::string>());
 }
 
 }  // namespace pulse

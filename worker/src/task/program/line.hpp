@@ -23,15 +23,15 @@ struct Hello {
 std::optional<Hello> parse_hello(std::string_view line, std::string& why);
 
 // The document that executables get, in one line, with the job's id and task in front. Ids and
-// tokens are texts.
+// tokens are texts; the id in front names the database of the job, if the database has a name.
 std::string program_job_line(const TaskInput& input);
 
 // Tells a program that the job is to stop within `grace`.
-void append_program_cancel_line(std::string& text, std::int64_t job_id, EndReason reason,
+void append_program_cancel_line(std::string& text, const LineJob& job, EndReason reason,
                                 Duration grace);
 
 // The job that a line is about, which need not be whole; nothing where the line names none.
-std::optional<std::int64_t> job_of_line(std::string_view beginning);
+std::optional<LineJob> job_of_line(std::string_view beginning);
 
 // Whether a line has an id that this worker never gives: a text that is no number.
 bool names_text_as_job(std::string_view line);

@@ -71,7 +71,8 @@ void ProgramProcess::forget(ProcessExecution& execution) {
 }
 
 void ProgramProcess::tell_to_stop(const ProcessExecution& execution, Duration grace) {
-  append_program_cancel_line(child_.to_write(), execution.job_id(), execution.reason(), grace);
+  append_program_cancel_line(child_.to_write(), {execution.job_id(), execution.database()},
+                             execution.reason(), grace);
   set_.advance_soon();
 }
 
@@ -164,7 +165,7 @@ void ProgramProcess::take_answer(std::string_view line) {
   auto parsed = parse_process_line(line, why);
   if (!parsed) return take_unreadable(line, why);
   if (parsed->takes) return drop("a number of jobs outside of its hello");
-  ProcessExecution* execution = jobs_.find(parsed->job_id);
+  ProcessExecution* execution = jobs_.find(parsed->job_id, parsed->database);
   if (execution == nullptr) return drop(kUnknownJob);
   if (parsed->logged) set_.log_text(*execution, name_, *parsed->logged);
   if (!parsed->progress.empty()) execution->take_progress(std::move(parsed->progress));
@@ -195,8 +196,8 @@ void ProgramProcess::take_long_line(std::string_view beginning) {
 }
 
 ProcessExecution* ProgramProcess::job_in_line(std::string_view beginning) const {
-  const auto job_id = job_of_line(beginning);
-  return job_id ? jobs_.find(*job_id) : nullptr;
+  const auto job = job_of_line(beginning);
+  return job ? jobs_.find(job->id, job->database) : nullptr;
 }
 
 void ProgramProcess::fail_job(ProcessExecution& execution, const std::string& why) {

@@ -4,10 +4,9 @@
 #include "charts/depth.hpp"
 #include "charts/rates.hpp"
 #include "html/moment.hpp"
-#include "output/partial_count.hpp"
 #include "pages/list_page.hpp"
+#include "pages/overview/figures.hpp"
 #include "pages/pages.hpp"
-#include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
@@ -31,67 +30,6 @@ const Columns kRateColumns{
     {"run, median", "run_p50", Kind::seconds},
     {"run, 95 %", "run_p95", Kind::seconds},
 };
-
-std::string count(const QueryResult::Row& row, const char* field) {
-  return sum_of(row, {field}).text();
-}
-
-Markup figure(const char* name, const Url& url, const std::string& number, const Markup& note,
-              const char* css = "") {
-  return element("li", {{"class", std::string("figure ") + css}},
-                 link(url, {element("span", "name", name), element("span", "big", number),
-                            element("span", "note", note)}));
-}
-
-// The parts that are not zero: "3 silent · 1 lost".
-std::string parts(const QueryResult::Row& row,
-                  std::initializer_list<std::pair<const char*, const char*>> fields) {
-  std::string text;
-  for (const auto& [field, name] : fields) {
-    const std::string number = count(row, field);
-    if (number == "0") continue;
-    text += (text.empty() ? "" : " · ") + number + ' ' + name;
-  }
-  return text;
-}
-
-Markup figures(const QueryResult::Row& row) {
-  const std::string age = row.is_null("oldest_due_age")
-                              ? "none is due"
-                              : "oldest due for " + spell_seconds(row.number("oldest_due_age"));
-  const std::string parked =
-      sum_of(row, {"parked_full", "parked_paused", "parked_future", "parked_waiting"}).text();
-  const PartialCount bad = sum_of(row, {"failed", "quarantined"});
-  const std::int64_t gone = sum_of(row, {"workers_silent", "workers_lost"}).jobs;
-  const bool is_alone = row.text("workers_alive") == "0";
-  return element(
-      "ul", "figures",
-      {figure("Ready", Url("/jobs").with("state", "ready"), count(row, "ready"), age),
-       figure("Running", Url("/running"), count(row, "running"), "with a worker"),
-       figure("Parked", Url("/jobs").with("state", "parked"), parked,
-              parts(row, {{"parked_full", "behind queues"},
-                          {"parked_paused", "paused"},
-                          {"parked_future", "later"},
-                          {"parked_waiting", "after others"}})),
-       figure("Later", Url("/jobs").with("state", "ready"), count(row, "future"),
-              row.optional_text("due_next_minute") == "0"
-                  ? "not due yet"
-                  : "not due yet · " + count(row, "due_next_minute") + " within a minute"),
-       figure("Completed", Url("/tasks"), count(row, "completed"), {"in the last minute"}),
-       figure("Failed", Url("/failed"), bad.text(),
-              bad.jobs == 0 ? "in the last minute"
-                            : parts(row, {{"failed", "failed"}, {"quarantined", "quarantined"}}),
-              bad.jobs > 0 ? "bad" : ""),
-       figure("Workers", Url("/workers"), count(row, "workers_alive"),
-              gone + sum_of(row, {"workers_draining"}).jobs == 0
-                  ? std::string(is_alone ? "none takes jobs" : "alive")
-                  : parts(row, {{"workers_draining", "draining"},
-                                {"workers_silent", "silent"},
-                                {"workers_lost", "lost within the hour"}}),
-              is_alone   ? "bad"
-              : gone > 0 ? "warning"
-                         : "")});
-}
 
 Markup warnings(const QueryResult::Row& row) {
   Markup list;
@@ -123,7 +61,7 @@ Markup overview(const Request& request, Depth& depth) {
   depth.note(rows[0]);
   const Spelling spelling{microseconds_of(rows[0].text("at")).value_or(0)};
   Markup content = warnings(rows[0]);
-  content += figures(rows[0]);
+  content += overview_figures(rows[0]);
   content += charts(request, depth);
   const QueryResult rates = database.query(kTotalRates);
   if (!rates.empty()) {
