@@ -1,7 +1,8 @@
 import type { Database, Unique } from './lib/types'
-import type { AddJobOnceRow, JobRow } from './lib/generated/functions'
+import type { addJob, AddJobOnceRow, JobRow } from './lib/generated/functions'
 
 export * from './lib/types'
+export * from './lib/generated/errors'
 export * from './lib/generated/functions'
 
 /** The part of Standard Schema that the library calls (https://standardschema.dev). */
@@ -25,7 +26,7 @@ export interface SchemaIssue {
 
 /** How a job that this one has waited for has ended. */
 export interface Parent {
-  id: number
+  id: string
   key?: string | null
   state: string
   result?: unknown
@@ -66,7 +67,8 @@ export interface Job<Payload = unknown, Result = unknown> {
   progress(fraction: number, more?: { message?: string; stage?: string }): void
   /** Stores a value that the next attempt gets as lastCheckpoint. */
   checkpoint(value: unknown): void
-  /** Writes a line to the log of the worker, with this job. console.log() does so too. */
+  /** Writes a text, as one line, to the log of the worker with this job, as each call of console
+   * does. */
   log(text: string, level?: 'debug' | 'info' | 'warning' | 'error'): void
   /** Gives the attempt back: return or throw what comes back. */
   snooze(seconds: number, more?: { checkpoint?: unknown }): any
@@ -88,16 +90,8 @@ export interface TaskOptions<Payload> {
   schema?: StandardSchema<any, Payload>
 }
 
-export interface AddOptions {
-  queueName?: string | null
-  runAt?: Date | string | null
-  maxAttempts?: number | null
-  jobKey?: string | null
-  priority?: number | null
-  flags?: string[] | null
-  jobKeyMode?: string | null
-  unique?: Unique
-}
+/** The options of addJob(). */
+export type AddOptions = NonNullable<Parameters<typeof addJob>[3]>
 
 export interface Task<Payload = any, Result = any> {
   readonly identifier: string
@@ -140,6 +134,10 @@ export function uniqueKey(payload: unknown, by?: string[]): string
 /** A transaction of Knex as a client. */
 export function fromKnex(transaction: { raw(text: string, values: any): any }): Database
 
+/** A transaction of Prisma, with a driver adapter, as a client. */
+export function fromPrisma(transaction: {
+  $queryRawUnsafe(text: string, ...values: any[]): Promise<any> }): Database
+
 /** Fails the attempt: for good, not before some seconds, or with the rest of the work. */
 export class Failure extends Error {
   constructor(message: string, options?: {
@@ -158,40 +156,3 @@ export class JobCancelled extends Error {
 
 /** A value that JSON does not have, or too much of it. */
 export class NotJson extends TypeError {}
-
-/** An error of the server. `code` is the SQLSTATE, `cause` the driver's error. */
-export class PulseError extends Error {
-  readonly code: string
-  readonly hint?: string
-  readonly detail?: string
-}
-/** PU001 */
-export class ClaimLost extends PulseError {}
-/** PU002 */
-export class WorkerUnknown extends PulseError {}
-/** PU003 */
-export class SettingsRefused extends PulseError {}
-/** PU004 */
-export class OutOfRange extends PulseError {}
-/** PU005 */
-export class NotFound extends PulseError {}
-/** PU006 */
-export class InTransaction extends PulseError {}
-/** PU007 */
-export class WrongIsolation extends PulseError {}
-/** PU008 */
-export class ClaimsOff extends PulseError {}
-/** PU009 */
-export class JobsWouldBeLost extends PulseError {}
-/** PU010 */
-export class JobMustNotRun extends PulseError {}
-/** The database has no pg_pulse. */
-export class NoExtension extends PulseError {}
-/** The database has a pg_pulse that this library is not made for. */
-export class OtherVersion extends PulseError {}
-/** 42501 */
-export class NotGranted extends PulseError {}
-/** 25006 */
-export class ReadOnly extends PulseError {}
-/** 25P02 */
-export class Aborted extends PulseError {}

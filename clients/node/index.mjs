@@ -5,5 +5,5 @@ export const {
   Aborted, ClaimLost, ClaimsOff, Failure, InTransaction, JobCancelled, JobMustNotRun,
   JobsWouldBeLost, NoExtension, NotFound, NotGranted, NotJson, OtherVersion, OutOfRange,
   PayloadRefused, PulseError, ReadOnly, SettingsRefused, WorkerUnknown, WrongIsolation,
-  checkVersion, fromKnex, json, readTasks, task, uniqueKey, work,
+  checkVersion, fromKnex, fromPrisma, json, readTasks, task, uniqueKey, work,
 } = pulse

@@ -2,11 +2,11 @@
 // Tests with the real handlers: a transaction in which jobs are added and run, and that is rolled
 // back. The extension pg_pulse_tap claims the jobs and moves time.
 const { query } = require('./lib/calls')
-const { current, route } = require('./lib/console')
+const { route } = require('./lib/console')
 const { errors: { PulseError } } = require('./lib/errors')
-const { claimed, Job } = require('./lib/job')
-const { ofThrown, ofValue } = require('./lib/outcome')
-const { run } = require('./lib/task')
+const { claimed } = require('./lib/job')
+const { encode } = require('./lib/json')
+const { attempt } = require('./lib/outcome')
 
 const MAX_JOBS = 1000
 let isRouted = false
@@ -16,16 +16,9 @@ class Record {
   logs = []
   reports = []
 
-  progress(job, { progress, message, stage }) {
-    this.reports.push({ fraction: progress, message, stage })
-  }
-
-  checkpoint(job, text) {
-    this.reports.push({ checkpoint: text })
-  }
-
-  log(job, text, level) {
-    this.logs.push({ level, text })
+  tell(job, { log, level, ...report }) {
+    if (log === undefined) this.reports.push(report)
+    else this.logs.push({ level, text: log })
   }
 }
 
@@ -60,72 +53,68 @@ function nested(client) {
   return db
 }
 
-async function claim(db, identifiers) {
+async function claim(db, identifiers, record) {
   const [row] = await query(db, `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text
     FROM pulse_tap.claim_next($1::text::text[]) AS c WHERE c.id IS NOT NULL`,
   [`{${identifiers.map((name) => JSON.stringify(name)).join()}}`])
-  return row && claimed(row)
+  return row && claimed(record, row)
 }
 
 /** Runs the handler; its rows are gone where it throws, as those of a transaction of its own. */
-async function outcomeOf(db, task, job) {
+async function endOf(db, task, job) {
   await db.query('BEGIN')
+  const end = await attempt(task, job)
+  if (end.error !== undefined) return db.query('ROLLBACK').then(() => end)
   try {
-    const members = ofValue(job, await current.run(job, () => run(task, job)))
     await db.query('COMMIT')
-    return members
-  } catch (thrown) {
+    return end
+  } catch (error) {
     await db.query('ROLLBACK')
-    try {
-      return ofThrown(thrown)
-    } catch (error) {
-      return ofThrown(error)
-    }
+    return attempt({ handler() { throw error } }, job)
   }
 }
 
-const parse = (text) => (text === undefined ? undefined : JSON.parse(text))
+const text = (document) => (document === undefined ? null : encode(document))
 
 async function report(db, job, record) {
-  for (const { fraction, message, stage, checkpoint } of record.reports) {
+  for (const { progress, message, stage, checkpoint } of record.reports) {
     await query(db, `SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint,
       fraction => $3::float8, message => $4::text, stage => $5::text, checkpoint => $6::json)`,
-    [job.id, job.token, fraction ?? null, message ?? null, stage ?? null, checkpoint ?? null])
+    [job.id, job.token, progress ?? null, message ?? null, stage ?? null, text(checkpoint)])
   }
 }
 
 /** Reports the end as pulse-worker does; returns the state of the job. */
-async function end(db, job, { result, error, retry, retry_in, payload, snooze, checkpoint, done }) {
+async function reportEnd(db, job, end) {
+  const { result, error, retry, retry_in, payload, snooze, checkpoint, done } = end
   const ask = (name, rest, values) => query(db,
     `SELECT * FROM pulse.${name}($1::text::bigint, $2::text::bigint${rest}) AS state`,
     [job.id, job.token, ...values])
   if (done) return 'completed'
   if (snooze !== undefined) {
-    await ask('snooze', ", $3::float8 * interval '1 s', $4::json",
-      [parse(snooze), checkpoint ?? null])
+    await ask('snooze', ", $3::float8 * interval '1 s', $4::json", [snooze, text(checkpoint)])
     return 'snoozed'
   }
   if (error === undefined) {
-    await ask('complete', ', $3::json', [result === 'null' ? null : result])
+    await ask('complete', ', $3::json', [text(result) === 'null' ? null : text(result)])
     return 'completed'
   }
   const [{ state }] = await ask('fail',
     ", $3::text, $4::bool, $5::float8 * interval '1 s', $6::json",
-    [parse(error), retry !== 'false', parse(retry_in) ?? null, payload ?? null])
+    [error, retry ?? true, retry_in ?? null, text(payload)])
   return state
 }
 
 async function runNext(db, tasks) {
-  const found = await claim(db, [...tasks.keys()])
-  if (!found) return undefined
   const record = new Record()
-  const job = new Job(record, found.message, found.text)
-  const members = await outcomeOf(db, tasks.get(job.identifier), job)
+  const job = await claim(db, [...tasks.keys()], record)
+  if (!job) return undefined
+  const end = await endOf(db, tasks.get(job.identifier), job)
   job.isOver = true
-  if (!members.done) await report(db, job, record)
-  const state = await end(db, job, members)
+  if (!end.done) await report(db, job, record)
+  const state = await reportEnd(db, job, end)
   return { id: job.id, task: job.identifier, attempt: job.attempt, payload: job.payload, state,
-    result: parse(members.result), error: parse(members.error), logs: record.logs }
+    result: end.result && JSON.parse(text(end.result)), error: end.error, logs: record.logs }
 }
 
 /** Runs the due jobs of these tasks in the caller's transaction, one after the other, until none is

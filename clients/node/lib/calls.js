@@ -10,7 +10,7 @@ const { uniqueKey } = require('./unique')
 async function query(db, text, values = []) {
   if (typeof db?.query !== 'function') {
     throw new TypeError('the first argument has no query(text, values): give a client or pool of ' +
-      'node-postgres, or fromKnex(transaction)')
+      'node-postgres, fromKnex(transaction) or fromPrisma(transaction)')
   }
   try {
     const result = await db.query(text, values)
@@ -28,19 +28,35 @@ function inSql(object) {
   return Object.fromEntries(members.map(([name, value]) => [toSnakeCase(name), value]))
 }
 
+const specMembers = ['identifier', 'payload', 'queue_name', 'run_at', 'max_attempts', 'job_key',
+  'priority', 'flags']
+
+function specOf(job) {
+  const spec = inSql(job)
+  const unknown = Object.keys(spec).find((name) => !specMembers.includes(name))
+  if (unknown) throw new TypeError(`a job has no ${unknown}: it has ${specMembers.join(', ')}`)
+  return spec
+}
+
 function arrayLiteral(values) {
+  if (typeof values === 'string') {
+    throw new TypeError(`a list is wanted, and the text '${values}' is given`)
+  }
   const quoted = (value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`
   const element = (value) => (value == null ? 'NULL' : quoted(value))
   return `{${Array.from(values, element).join(',')}}`
 }
 
+/** An interval of so many seconds: a server reads no 1e-7. */
+const interval = (seconds) => `${seconds.toFixed(6)} seconds`
+
 // A parameter as text, which every driver sends as it is.
 function parameter(type, value, name) {
   if (type === 'json') return encode(value, name === 'payload' ? 'the payload' : name)
-  if (type === 'pulse.job_spec[]') return encode(Array.from(value, inSql), name)
+  if (type === 'pulse.job_spec[]') return encode(Array.from(value, specOf), name)
   if (value == null) return null
   if (type.endsWith('[]')) return arrayLiteral(value)
-  if (type === 'interval' && typeof value === 'number') return `${value} seconds`
+  if (type === 'interval' && typeof value === 'number') return interval(value)
   if (value instanceof Date) return value.toISOString()
   return String(value)
 }
@@ -66,10 +82,8 @@ function makeStatement(call, given) {
     `${toSnakeCase(argument)} => ${placeholder(call.takes[argument], i + 1)}`)
   const invoked = `pulse.${call.name}(${values.join(', ')})`
   if (call.isProcedure) return `CALL ${invoked}`
-  if (call.columns) return `SELECT ${call.columns.join(', ')} FROM ${invoked}`
   if (call.gives === 'nothing') return `SELECT FROM ${invoked}`
-  const isText = /^(?:bigint|interval)$/.test(call.type)
-  return `SELECT value${isText ? '::text AS value' : ''} FROM ${invoked} AS value`
+  return `SELECT ${call.columns.join(', ')} FROM ${invoked} AS value`
 }
 
 const results = {
@@ -105,7 +119,11 @@ for (const [name, { given }] of Object.entries(functions)) {
 /** Adds a job in the caller's transaction; with `unique` once in a period. */
 calls.addJob = (db, identifier, payload, { unique, ...options } = {}) => {
   if (!unique) return call(db, 'addJob', [identifier, payload], options)
-  const key = uniqueKey(payload ?? {}, unique.by)
+  const unknown = Object.keys(unique).find((name) => !['for', 'by', 'states'].includes(name))
+  if (unknown || unique.for === undefined) {
+    throw new TypeError(`unique has for, by and states, and is ${JSON.stringify(unique)}`)
+  }
+  const key = uniqueKey(payload === undefined ? {} : payload, unique.by)
   return call(db, 'addJobOnce', [unique.for, key, identifier, payload],
     { ...options, states: unique.states })
 }
@@ -135,4 +153,4 @@ async function checkVersion(db) {
   return row.version
 }
 
-module.exports = { arrayLiteral, calls, query, checkVersion }
+module.exports = { arrayLiteral, calls, interval, query, checkVersion }

@@ -1,5 +1,6 @@
 'use strict'
-// Routes console.* of a handler to the log of its job, however many jobs run at once.
+// Routes console.* of a handler to the log of its job, however many jobs run at once. Each call is
+// one line there: a flood of stacks must not use up the lines that the worker tells in a second.
 const { AsyncLocalStorage } = require('node:async_hooks')
 const { format, inspect } = require('node:util')
 

@@ -8,21 +8,26 @@
 // end of its job keeps its place. The session #claims waits and claims; the session #beats is
 // attached, and asks all else.
 const { setTimeout: pause } = require('node:timers/promises')
-const { arrayLiteral } = require('./calls')
-const { current, plain } = require('./console')
-const { claimed, Job } = require('./job')
+const { arrayLiteral, checkVersion } = require('./calls')
+const { plain } = require('./console')
 const { EndQueue } = require('./end_queue')
-const { ofThrown, ofValue } = require('./outcome')
+const { claimed } = require('./job')
+const { encode } = require('./json')
+const { attempt } = require('./outcome')
 const { isCut, Session } = require('./session')
-const { run } = require('./task')
 
-const WAIT = '20 s'
 // What a claim or a beat waits for an answer at most.
 const ANSWER_MS = 30_000
+const WAIT = '20 s'
+// Beyond the wait: a server that is gone without a word answers never.
+const WAIT_MS = 20_000 + ANSWER_MS
 // Until a task without a free place is asked for again, and after a refusal.
 const POLL_WAIT = '500 ms'
 const POLL_MS = 500
+const MAX_TIMER_MS = 2 ** 31 - 1
 const CANCEL_MS = 50
+// npm, terminals and supervisors may send a signal twice.
+const AGAIN_MS = 5000
 
 const CLAIM = `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text,
     (extract(epoch FROM c.timeout) * 1000)::float8 AS timeout,
@@ -35,38 +40,39 @@ class Direct {
   #beats
   #ends
   #me
-  #beatMs
-  #sweepMs
   #jobs = new Map()
   #handlers = new Set()
   #isClaiming = true
   #isStopping = false
   #isOver = false
+  #signalledAt
   #complaint
   #wake = () => {}
-  #unlessLost = (error) => { if (error.code !== 'PU002') throw error }
 
   constructor(connect, tasks, options) {
     this.#tasks = tasks
     this.#options = options
-    const notice = ({ code }) => { if (code === 'PU100') this.#sweep() }
+    const notice = ({ code }) => {
+      if (code === 'PU100') this.#sweep().catch((error) => this.#complain(error))
+    }
     this.#claims = new Session(connect, { notice })
     this.#beats = new Session(connect, { notice, prepare: (client) => this.#attach(client) })
-    this.#ends = new EndQueue(this.#beats, (job) => this.#forget(job))
+    this.#ends = new EndQueue((...call) => this.#ask(...call), (job) => this.#forget(job))
   }
 
   /** Runs jobs until stop(), or until an operator asks the worker to leave. False where handlers
    * have not ended in time. */
   async serve() {
     await this.#beats.check()
+    await checkVersion(this.#beats)
     await this.#register()
-    this.#repeat(() => this.#beat(), () => this.#beatMs)
-    this.#repeat(() => this.#sweep(), () => this.#sweepMs)
+    this.#repeat(() => this.#beat(), () => this.#me.beatMs)
+    this.#repeat(() => this.#sweep(), () => this.#me.sweepMs)
     await this.#claimJobs()
     this.#isClaiming = false
     while (this.#jobs.size > 0 && !this.#isOver) await this.#change(POLL_MS)
     this.#isOver = true
-    await this.#ask('SELECT FROM pulse.deregister_worker($1::text::bigint)', [this.#me])
+    await this.#ask('SELECT FROM pulse.deregister_worker($1::text::bigint)', [this.#me.id])
       .catch(() => {})
     await Promise.all([this.#claims.end(), this.#beats.end()])
     return this.#handlers.size === 0
@@ -81,8 +87,24 @@ class Direct {
     if (finish) return
     for (const job of this.#jobs.values()) this.#tellToEnd(job, 'silence', 'shutdown')
     await pause(this.#options.grace, undefined, { ref: false })
+    this.giveUp()
+  }
+
+  /** No answer that has not come by now is waited for. */
+  giveUp() {
     this.#isOver = true
+    this.#claims.end()
+    this.#beats.askOnce()
     this.#wake()
+  }
+
+  /** A signal has come that ends processes. The first stops the worker; a further one that comes
+   * later than five seconds ends the handlers. */
+  signalled(now) {
+    if (this.#signalledAt === undefined) {
+      this.#signalledAt = now
+      this.stop()
+    } else if (now - this.#signalledAt > AGAIN_MS) this.giveUp()
   }
 
   // Again and again, because a wait may be on its way to the server.
@@ -125,30 +147,27 @@ class Direct {
     const { name, takes, grace } = this.#options
     const info = JSON.stringify({ pid: process.pid, slots: takes, kill_grace_ms: grace })
     const [row] = await this.#ask(`SELECT id::text,
-        (extract(epoch FROM heartbeat_interval) * 1000)::float8 AS beat, (extract(epoch FROM
-        current_setting('pulse.sweep_interval')::interval) * 1000)::float8 AS sweep
+        (extract(epoch FROM heartbeat_interval) * 1000)::float8 AS "beatMs", (extract(epoch FROM
+        current_setting('pulse.sweep_interval')::interval) * 1000)::float8 AS "sweepMs"
       FROM pulse.register_worker($1::text, $2::text::text[], $3::json)`,
     [name, arrayLiteral(this.#tasks.keys()), info])
-    this.#me = row.id
-    this.#beatMs = row.beat
     // A database that leaves sweeps to others has a negative interval.
-    this.#sweepMs = row.sweep > 0 ? row.sweep : 2 ** 31 - 1
-    await this.#ask('SELECT FROM pulse.attach_worker($1::text::bigint)', [this.#me])
-      .catch(this.#unlessLost)
+    this.#me = { ...row, sweepMs: row.sweepMs > 0 ? row.sweepMs : MAX_TIMER_MS }
+    await this.#attach({ query: (...call) => this.#ask(...call) })
   }
 
-  /** In each new session that beats. A worker that is lost by then finds out by its next beat. */
-  async #attach(client) {
-    if (this.#me === undefined || this.#isOver) return
-    await client.query('SELECT FROM pulse.attach_worker($1::text::bigint)', [this.#me])
-      .catch(this.#unlessLost)
+  /** In each session that beats. A worker that is lost by then finds out by its next beat. */
+  async #attach(session) {
+    if (!this.#me || this.#isOver) return
+    await session.query('SELECT FROM pulse.attach_worker($1::text::bigint)', [this.#me.id])
+      .catch((error) => { if (error.code !== 'PU002') throw error })
   }
 
   async #beat() {
     const me = this.#me
     const [{ status, revoked, cancelled }] = await this.#ask(`SELECT status, revoked::text[],
         cancelled::text[] FROM pulse.heartbeat($1::text::bigint, $2::text::bigint[])`,
-    [me, arrayLiteral(this.#jobs.keys())])
+    [me.id, arrayLiteral(this.#jobs.keys())])
     if (status === 'lost') return this.#renew(me)
     for (const id of revoked) this.#revoke(this.#jobs.get(id))
     for (const id of cancelled) this.#jobs.get(id)?.cancel('cancelled', this.#options.grace)
@@ -176,30 +195,27 @@ class Direct {
     while (!this.#isStopping) {
       const me = this.#me
       const open = [...this.#tasks.values()].filter((task) => this.#placesOf(task) > 0)
-      // So few that no task gets more than it takes, whatever comes. A wait is for the tasks of the
-      // last claim, so one claim names all.
-      const most = Math.min(...open.map((task) => this.#placesOf(task)))
       if (open.length === 0) {
         await this.#change(ANSWER_MS)
         continue
       }
+      // So few that no task gets more than it takes, whatever comes. A wait is for the tasks of the
+      // last claim, so one claim names all.
+      const most = Math.min(...open.map((task) => this.#placesOf(task)))
       const rows = await this.#claimed(me, most, open).catch((error) => this.#refused(error, me))
       for (const row of rows) this.#start(row)
       if (rows.length > 0 || this.#isStopping) continue
-      await this.#wait(me, open.length < this.#tasks.size ? POLL_WAIT : WAIT)
+      const longest = open.length < this.#tasks.size ? POLL_WAIT : WAIT
+      await this.#claims.query('CALL pulse.wait_for_job($1::text::bigint, $2::text::interval)',
+        [me.id, longest], WAIT_MS).catch(() => {})
+      await this.#beat().catch(() => {})
     }
   }
 
-  async #wait(me, longest) {
-    const text = 'CALL pulse.wait_for_job($1::text::bigint, $2::text::interval)'
-    await this.#claims.query(text, [me, longest]).catch(() => {})
-    await this.#beat().catch(() => {})
-  }
-
   /** Of the whole worker, or of the task where that is less. */
-  #placesOf({ identifier, takes = Infinity }) {
+  #placesOf({ identifier, takes }) {
     const free = this.#options.takes - Math.max(this.#jobs.size, this.#handlers.size)
-    if (takes === Infinity) return free
+    if (takes === undefined) return free
     const running = [...this.#handlers].filter((job) => job.identifier === identifier)
     return Math.min(free, takes - running.length)
   }
@@ -208,11 +224,12 @@ class Direct {
     try {
       return await this.#claims.query(`${CLAIM}claim($1::text::bigint, $2::int, $3::text::text[],
         start_jobs => $2::int) AS c`,
-      [me, count, arrayLiteral(tasks.map((task) => task.identifier))], ANSWER_MS)
+      [me.id, count, arrayLiteral(tasks.map((task) => task.identifier))], ANSWER_MS)
     } catch (error) {
       if (!isCut(error)) throw error
       // The answer may be lost, and the jobs claimed.
-      const held = await this.#claims.ask(`${CLAIM}held($1::text::bigint) AS c`, [me], ANSWER_MS)
+      const text = `${CLAIM}held($1::text::bigint) AS c`
+      const held = await this.#claims.ask(text, [me.id], ANSWER_MS)
       return held.filter((row) => !this.#jobs.has(row.id))
     }
   }
@@ -224,24 +241,24 @@ class Direct {
     return []
   }
 
-  #start(row) {
-    const { message, text } = claimed(row)
-    const job = new Job(this, message, text)
+  async #start(row) {
+    const job = claimed(this, row)
+    // Requeued, and claimed anew before a beat has told of the end of the old claim.
+    this.#revoke(this.#jobs.get(job.id))
     this.#jobs.set(job.id, job)
+    this.#handlers.add(job)
     job.limit = this.#limit(job, row.timeout, 'timeout')
     job.stallMs = row.stall
     job.stall = this.#limit(job, row.stall, 'stall')
-    this.#handlers.add(job)
-    const task = this.#tasks.get(job.identifier)
-    current.run(job, () => run(task, job).then(
-      (value) => this.#ended(job, () => ofValue(job, value)),
-      (thrown) => this.#ended(job, () => ofThrown(thrown)),
-    ).finally(() => this.#handlers.delete(job) && this.#wake()))
+    this.#ended(job, await attempt(this.#tasks.get(job.identifier), job))
+    this.#handlers.delete(job)
+    this.#wake()
   }
 
   #limit(job, ms, reason) {
     if (ms === null) return undefined
-    return setTimeout(() => this.#tellToEnd(job, reason, reason), Math.min(ms, 2 ** 31 - 1)).unref()
+    return setTimeout(() => this.#tellToEnd(job, reason, reason), Math.min(ms, MAX_TIMER_MS))
+      .unref()
   }
 
   // An end from now on is the end that `late` says. A handler that does not end is left alone.
@@ -249,23 +266,18 @@ class Direct {
     if (job.isOver || job.late) return
     job.late = late
     job.cancel(reason, this.#options.grace)
-    setTimeout(() => this.#ended(job, () => ({ error: '"the handler has not ended in time"' })),
+    setTimeout(() => this.#ended(job, { error: 'the handler has not ended in time' }),
       this.#options.grace).unref()
   }
 
-  #ended(job, members) {
+  // A handler that ends behind its grace, or that has lost its job, tells nothing.
+  #ended(job, end) {
     if (job.isOver) return
-    let end
-    try {
-      end = members()
-    } catch (error) {
-      end = ofThrown(error)
-    }
     job.isOver = true
     clearTimeout(job.limit)
     clearTimeout(job.stall)
-    if (job.late && !end.done) end = { late: job.late, error: end.error ?? '"it ended too late"' }
-    this.#ends.add(job, end)
+    const isLate = job.late && !end.done
+    this.#ends.add(job, isLate ? { late: job.late, error: end.error ?? 'it ended too late' } : end)
   }
 
   #revoke(job) {
@@ -280,28 +292,21 @@ class Direct {
     this.#wake()
   }
 
-  // --- the port of a job ---
-
-  #report(job, values) {
-    if (job.isOver) return
+  /** Carries what a job says of itself. */
+  tell(job, { progress, message, stage, checkpoint, log, level }) {
+    if (log !== undefined) {
+      const write = plain[level === 'warning' ? 'warn' : level] ?? plain.log
+      const named = (line) => `${job.identifier} ${job.id}: ${line}`
+      return write(log.split('\n').map(named).join('\n'))
+    }
     clearTimeout(job.stall)
     job.stall = this.#limit(job, job.stallMs, 'stall')
     this.#ask(`SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint, $3::text, $4::float8,
-      $5::json, $6::text)`, [job.id, job.token, ...values]).catch((error) => {
+      $5::json, $6::text)`, [job.id, job.token, message, progress, checkpoint && encode(checkpoint),
+      stage]).catch((error) => {
       if (error.code === 'PU001') this.#revoke(job)
+      else this.#complain(error)
     })
-  }
-
-  progress(job, { progress, message, stage }) {
-    this.#report(job, [message ?? null, progress ?? null, null, stage ?? null])
-  }
-
-  checkpoint(job, text) {
-    this.#report(job, [null, null, text, null])
-  }
-
-  log(job, text, level) {
-    plain[level === 'warning' ? 'warn' : level](`${job.identifier} ${job.id}: ${text}`)
   }
 }
 

@@ -13,10 +13,10 @@ const SCRIPT = /\.[cm]?js$/
 /** Paths of the scripts of a folder and the folders below. */
 async function scriptsOf(folder, beneath = '') {
   const entries = await readdir(join(folder, beneath), { withFileTypes: true })
-  const found = await Promise.all(entries.map((entry) => {
-    const path = beneath ? `${beneath}/${entry.name}` : entry.name
-    if (entry.isDirectory() && entry.name !== 'node_modules') return scriptsOf(folder, path)
-    return SCRIPT.test(entry.name) ? [path] : []
+  const found = await Promise.all(entries.map(async (entry) => {
+    const path = beneath + entry.name
+    if (!entry.isDirectory()) return SCRIPT.test(path) ? [path] : []
+    return entry.name === 'node_modules' ? [] : scriptsOf(folder, `${path}/`)
   }))
   return found.flat().sort()
 }
@@ -27,19 +27,6 @@ async function functionOf(file) {
   const handler = module.default?.default ?? module.default
   if (typeof handler !== 'function') throw new TypeError(`${file} exports no function`)
   return handler
-}
-
-// One pool for all helpers, made when a task first asks for the database. `pg` is a library of the
-// application.
-function lazyPool() {
-  let pool
-  return {
-    get() {
-      pool ??= new (driver().Pool)()
-      return pool
-    },
-    end: async () => pool?.end(),
-  }
 }
 
 // A job as Graphile Worker describes it.
@@ -66,20 +53,24 @@ function helpersOf(job, payload, pool) {
   })
   abortPromise.catch(() => {}) // a task need not await the promise
   const withPgClient = async (callback) => {
-    const client = await pool.get().connect()
+    const client = await pool().connect()
     try {
-      return await callback(client)
-    } finally {
+      const result = await callback(client)
       client.release()
+      return result
+    } catch (error) {
+      // With its session a transaction ends that the callback has left to the next job.
+      client.release(true)
+      throw error
     }
   }
   return {
     job: described(job, payload), logger: loggerOf(job), withPgClient, abortPromise,
     abortSignal: job.signal, getQueueName: () => job.queueName,
-    query: (text, values) => pool.get().query(text, values),
-    addJob: (name, payload, spec) => calls.addJob(pool.get(), name, payload ?? {}, spec),
+    query: (text, values) => pool().query(text, values),
+    addJob: (name, payload, spec) => calls.addJob(pool(), name, payload ?? {}, spec),
     addJobs: (specs, jobKeyPreserveRunAt) =>
-      calls.addJobs(pool.get(), specs, { jobKeyPreserveRunAt }),
+      calls.addJobs(pool(), specs, { jobKeyPreserveRunAt }),
   }
 }
 
@@ -94,17 +85,26 @@ async function outcomeOf(payload, result) {
     payload: payload.filter((_, i) => outcomes[i].status === 'rejected') })
 }
 
+/** A session that ends with the server is no error of the program, idle or not: a query fails that
+ * the session has, and the pool opens another. */
+function poolOf({ Pool }) {
+  return new Pool().on('error', () => {})
+    .on('connect', (client) => client.on('error', () => {}))
+}
+
 /** The tasks of a folder, and `end`, which closes the pool of their helpers. */
 async function readTasks(folder) {
-  const pool = lazyPool()
   const scripts = await scriptsOf(folder)
   if (!scripts.length) throw new Error(`${folder} has no file NAME.js, NAME.mjs or NAME.cjs`)
+  // One for all helpers, made when a task first asks for the database.
+  let made
+  const pool = () => (made ??= poolOf(driver()))
   const tasks = await Promise.all(scripts.map(async (script) => {
     const handler = await functionOf(resolve(folder, script))
     return task(script.replace(SCRIPT, ''), async (payload, job) =>
       outcomeOf(payload, await handler(payload, helpersOf(job, payload, pool))))
   }))
-  return { tasks, end: pool.end }
+  return { tasks, end: async () => made?.end() }
 }
 
 module.exports = { readTasks }

@@ -1,14 +1,23 @@
 'use strict'
-// The job that a handler gets. A port carries what the job says: the lines of a program, or the
-// calls of a test.
+// The job that a handler gets. A port carries what the job says of itself, as members of a line of
+// the worker protocol: to the lines of a program, the calls of a worker, or those of a test.
 const { query } = require('./calls')
-const { encode, memberText } = require('./json')
-const { END } = require('./task')
+const { current } = require('./console')
+const { encode, frozen, memberText, whole } = require('./json')
+const { END, secondsOf } = require('./task')
 
 const members = ['attempt', 'crashes', 'database', 'flags', 'identifier', 'job_key', 'last_error',
-  'max_attempts', 'parents', 'priority', 'queue_name', 'recovered', 'token', 'traceparent',
+  'max_attempts', 'priority', 'queue_name', 'recovered', 'token', 'traceparent',
   'worker_id', 'worker_name']
 const times = ['created_at', 'run_at', 'scheduled_for']
+
+const MAX_MESSAGE = 1024
+// As the worker bounds a text.
+const MAX_LOG = 4000
+
+// A text as the server stores texts.
+const shown = (text) =>
+  (text == null ? undefined : whole(String(text).slice(0, MAX_MESSAGE)).replaceAll('\0', ''))
 
 /** The reason of an AbortSignal: the worker asks a handler to end. */
 class JobCancelled extends Error {
@@ -42,6 +51,11 @@ class Job {
     return this.#document[member] ?? null
   }
 
+  /** How the jobs that this one has waited for have ended; ids are texts, as everywhere. */
+  get parents() {
+    return this.get('parents')?.map((each) => ({ ...each, id: String(each.id) })) ?? null
+  }
+
   /** The payload as the producer has spelled it, with every digit. */
   get payloadText() {
     return memberText(this.text, 'payload')
@@ -64,27 +78,36 @@ class Job {
 
   cancel(reason, graceMs) {
     this.signal // a handler may ask for it later
-    this.#stop.abort(new JobCancelled(reason, graceMs))
+    // What the handler does then is of the job.
+    current.run(this, () => this.#stop.abort(new JobCancelled(reason, graceMs)))
   }
 
   /** Reports progress: a fraction from 0 to 1, and what is being done. */
   progress(fraction, { message, stage } = {}) {
-    this.#port.progress(this, { progress: fraction, message, stage })
+    if (fraction != null && !(fraction >= 0 && fraction <= 1)) {
+      throw new RangeError(`progress is a fraction from 0 to 1, and not ${fraction}`)
+    }
+    this.#tell({ progress: fraction ?? undefined, message: shown(message), stage: shown(stage) })
   }
 
   /** Stores a value that the next attempt gets as lastCheckpoint. */
   checkpoint(value) {
-    this.#port.checkpoint(this, encode(value, 'the checkpoint'))
+    this.#tell({ checkpoint: frozen(value, 'the checkpoint') })
   }
 
-  /** Writes a line to the log of the worker, with this job. */
+  /** Writes a text, as one line, to the log of the worker with this job. */
   log(text, level = 'info') {
-    this.#port.log(this, String(text), level)
+    this.#tell({ log: whole(String(text).slice(0, MAX_LOG)), level })
+  }
+
+  // A job whose end is on its way says no more.
+  #tell(members) {
+    if (!this.isOver) this.#port.tell(this, members)
   }
 
   /** The end of an attempt that is given back: return or throw it. */
   snooze(seconds, { checkpoint } = {}) {
-    return { [END]: { snooze: seconds, checkpoint } }
+    return { [END]: { snooze: secondsOf(seconds, 'the delay'), checkpoint } }
   }
 
   /** Ties the client's transaction to this claim: COMMIT fails if the claim is lost by then. */
@@ -102,15 +125,18 @@ class Job {
   }
 }
 
-/** The message of a job, and the text of the message, as a worker writes both. The row of a claim
- * has id, token, and the whole claimed_job as text. */
-function claimed({ id, token, text }) {
+/** The job of a row of a claim, which has id, token, and the whole claimed_job as text. */
+function claimed(port, { id, token, text }) {
   const document = JSON.parse(text)
   const job = { ...document, id, token, attempt: document.attempts }
-  return {
-    message: { id, task: document.identifier, payload: document.payload, job },
-    text: `{"payload":${memberText(text, 'payload')},"job":${text}}`,
-  }
+  return new Job(port, { id, payload: document.payload, job },
+    `{"payload":${memberText(text, 'payload')},"job":${text}}`)
+}
+
+// A handler may take a method out of the job: async (payload, { progress }) => …
+for (const name of ['progress', 'checkpoint', 'log', 'snooze', 'fence', 'complete']) {
+  const method = Job.prototype[name]
+  Object.defineProperty(Job.prototype, name, { get() { return method.bind(this) } })
 }
 
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())

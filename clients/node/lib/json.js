@@ -22,7 +22,8 @@ function json(text) {
 
 /** The text of a value; `what` names the value where it is no JSON. */
 function encode(value, what) {
-  if (value != null && value[RAW] !== undefined) return value[RAW]
+  // Some proxies answer to any name.
+  if (typeof value?.[RAW] === 'string') return value[RAW]
   let text
   try {
     text = JSON.stringify(value)
@@ -35,6 +36,13 @@ function encode(value, what) {
   }
   return text ?? 'null'
 }
+
+/** A value as the document that encode() makes of it by now. */
+const frozen = (value, what) => ({ [RAW]: encode(value, what) })
+
+/** A text of whole characters: a cut may leave half of a surrogate pair, which is no text
+ * elsewhere. */
+const whole = (text) => Buffer.from(text).toString()
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/gs
 
@@ -56,4 +64,4 @@ function memberText(text, name) {
   return undefined
 }
 
-module.exports = { json, encode, memberText, NotJson }
+module.exports = { json, encode, frozen, memberText, whole, NotJson }

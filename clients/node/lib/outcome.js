@@ -1,19 +1,32 @@
 'use strict'
-// How an attempt has ended, as members of a line of the worker protocol, each as JSON: result,
-// error, retry, retry_in, payload, snooze, checkpoint, done.
+// How an attempt has ended, as members of a line of the worker protocol: result, error, retry,
+// retry_in, payload, snooze, checkpoint, done.
 const { inspect } = require('node:util')
-const { encode } = require('./json')
-const { END } = require('./task')
+const { current } = require('./console')
+const { frozen } = require('./json')
+const { END, run } = require('./task')
 
 // Of a longer error the server would keep the end, and the beginning of a stack says most.
 const MAX_ERROR_BYTES = 8000
 const MAX_CAUSES = 5
 
+// Frames of the library say nothing of the handler.
+function withoutLibrary(stack) {
+  const isOurs = (line) => line.startsWith('    at ') && line.includes(`${__dirname}/`)
+  return stack.split('\n').filter((line) => !isOurs(line)).join('\n')
+}
+
+function ownStackOf({ name, message, stack }) {
+  return typeof stack === 'string' && stack ? withoutLibrary(stack) : `${name}: ${message}`
+}
+
 function stackOf(error) {
   const texts = []
   for (let each = error; each instanceof Error && texts.length < MAX_CAUSES; each = each.cause) {
-    const { name, message, stack } = each
-    texts.push(typeof stack === 'string' && stack ? stack : `${name}: ${message}`)
+    // An AggregateError says nothing itself, as that of a host with several addresses.
+    const several = Array.isArray(each.errors) ? each.errors.slice(0, MAX_CAUSES) : []
+    texts.push([each, ...several].map((one) => (one instanceof Error ? ownStackOf(one)
+      : inspect(one))).join('\nof several: '))
   }
   return texts.join('\ncaused by ')
 }
@@ -27,40 +40,42 @@ function errorText(thrown) {
   } catch {
     text = 'the handler threw a value that cannot be shown'
   }
-  return bounded(text)
-}
-
-function bounded(text) {
-  if (text.length < MAX_ERROR_BYTES / 3) return text
   const bytes = Buffer.from(text)
-  if (bytes.length <= MAX_ERROR_BYTES) return text
+  if (bytes.length <= MAX_ERROR_BYTES) return bytes.toString()
   // The bytes of a character that is cut become the sign for what cannot be read.
   return `${bytes.toString('utf8', 0, MAX_ERROR_BYTES).replace(/\uFFFD+$/, '')}…`
 }
 
 // An end by the words of the library: a snooze, or a failure with more to say.
 function ofEnd({ snooze, checkpoint, retry, retryIn, payload }, thrown) {
-  const members = snooze === undefined ? { error: JSON.stringify(errorText(thrown)) }
-    : { snooze: encode(snooze, 'the delay') }
-  if (checkpoint !== undefined) members.checkpoint = encode(checkpoint, 'the checkpoint')
-  if (retry === false) members.retry = 'false'
-  if (retryIn !== undefined) members.retry_in = encode(retryIn, 'retryIn')
-  if (payload !== undefined) members.payload = encode(payload, 'the rest of the work')
-  return members
+  const end = snooze === undefined
+    ? { error: errorText(thrown), retry: retry === false ? false : undefined, retry_in: retryIn }
+    : { snooze }
+  if (checkpoint !== undefined) end.checkpoint = frozen(checkpoint, 'the checkpoint')
+  if (payload !== undefined) end.payload = frozen(payload, 'the rest of the work')
+  return end
 }
 
-/** The end of a handler that has returned. Throws where the value is no JSON. */
 function ofValue(job, value) {
-  const end = value?.[END]
-  if (end) return ofEnd(end, value)
-  if (job.isCompleted) return { done: 'true' }
-  return { result: encode(value, `the result of ${job.identifier}`) }
+  if (value?.[END]) return ofEnd(value[END], value)
+  if (job.isCompleted) return { done: true }
+  return { result: frozen(value, `the result of ${job.identifier}`) }
 }
 
-/** The end of a handler that has thrown. */
-function ofThrown(thrown) {
-  const end = thrown?.[END]
-  return end ? ofEnd(end, thrown) : { error: JSON.stringify(errorText(thrown)) }
+const ofThrown = (thrown) => ofEnd(thrown?.[END] ?? {}, thrown)
+
+/** Runs the handler of a task; resolves to what `told` makes of the end. An end that is no JSON, or
+ * that `told` refuses, is an error in its turn. */
+async function attempt(task, job, told = (end) => end) {
+  try {
+    return told(ofValue(job, await current.run(job, () => run(task, job))))
+  } catch (thrown) {
+    try {
+      return told(ofThrown(thrown))
+    } catch (error) {
+      return told(ofThrown(error))
+    }
+  }
 }
 
-module.exports = { errorText, ofThrown, ofValue }
+module.exports = { attempt, errorText }

@@ -5,17 +5,26 @@
 // Always holds: a job in #running has no answer yet; each job gets one answer, and no line after
 // the answer.
 const { Socket } = require('node:net')
-const { current } = require('./console')
 const { Job } = require('./job')
-const { NotJson } = require('./json')
-const { ofThrown, ofValue } = require('./outcome')
-const { run } = require('./task')
+const { encode, NotJson } = require('./json')
+const { attempt } = require('./outcome')
 
 const PROTOCOL = 1
-// A line of the program, as the worker bounds it; texts of logs and progress.
+// A line of the program, as the worker bounds it.
 const MAX_LINE_BYTES = 1024 * 1024
-const MAX_LOG = 8 * 1024
-const MAX_MESSAGE = 1024
+
+function lineOf(job, members, what) {
+  let line = `{"id":${JSON.stringify(job.key)}`
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined) line += `,"${name}":${encode(value)}`
+  }
+  line += '}\n'
+  if (line.length < MAX_LINE_BYTES / 3) return line
+  const bytes = Buffer.byteLength(line)
+  if (bytes <= MAX_LINE_BYTES) return line
+  throw new NotJson(`${what} has ${bytes} bytes, and a line has at most ${MAX_LINE_BYTES}: ` +
+    'store it elsewhere, and give its place')
+}
 
 class Program {
   #socket
@@ -26,14 +35,16 @@ class Program {
   #isEnding = false
   #ended
 
-  constructor(socket, tasks) {
-    this.#socket = socket
+  constructor(fd, tasks) {
+    this.#socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true })
     this.#tasks = tasks
   }
 
   /** Speaks first, then runs jobs until the worker sends no more; resolves when all have ended. */
-  serve(hello) {
-    this.#say(JSON.stringify({ hello }))
+  serve({ takes, name }) {
+    const tasks = {}
+    for (const task of this.#tasks.values()) tasks[task.identifier] = { takes: task.takes }
+    this.#say(`${JSON.stringify({ hello: { protocol: PROTOCOL, takes, tasks, name } })}\n`)
     this.#socket.setEncoding('utf8')
     this.#socket.on('data', (text) => this.#receive(text))
     return new Promise((resolve, reject) => {
@@ -55,85 +66,35 @@ class Program {
 
   #handle(line) {
     const message = JSON.parse(line)
-    if (!('cancel' in message)) return this.#start(message, line)
+    if (!('cancel' in message)) return this.#run(new Job(this, message, line), message.task)
     this.#running.get(message.cancel)?.cancel(message.reason, message.grace_ms)
   }
 
-  #start(message, line) {
-    const job = new Job(this, message, line)
+  async #run(job, identifier) {
     this.#running.set(job.key, job)
-    current.run(job, () => run(this.#tasks.get(message.task), job)
-      .then((value) => this.#succeed(job, value), (thrown) => this.#fail(job, thrown)))
-  }
-
-  #succeed(job, value) {
-    try {
-      this.#answer(job, ofValue(job, value))
-    } catch (error) {
-      this.#fail(job, error)
-    }
-  }
-
-  // An end that is no JSON, or too large, is an error in its turn.
-  #fail(job, thrown) {
-    try {
-      this.#answer(job, ofThrown(thrown))
-    } catch (error) {
-      this.#answer(job, ofThrown(error))
-    }
-  }
-
-  /** The one answer of a job: members of the line, each as JSON. */
-  #answer(job, members) {
-    if (job.isOver) return
-    const words = Object.entries(members).map(([name, text]) => `"${name}":${text}`)
-    const line = `{"id":${JSON.stringify(job.key)},${words.join()}}`
-    this.#check(line, `the answer of ${job.identifier}`)
+    const answer = await attempt(this.#tasks.get(identifier), job,
+      (end) => lineOf(job, end, `the answer of ${job.identifier}`))
     job.isOver = true
     this.#running.delete(job.key)
     if (this.#out === '') setImmediate(() => this.#flush())
-    this.#out += `${line}\n`
+    this.#out += answer
     this.#endIfIdle()
   }
 
-  #check(line, what) {
-    if (line.length < MAX_LINE_BYTES / 3) return
-    const bytes = Buffer.byteLength(line)
-    if (bytes < MAX_LINE_BYTES) return
-    throw new NotJson(`${what} has ${bytes} bytes, and a line has at most ${MAX_LINE_BYTES}: ` +
-      'store it elsewhere, and give its place')
-  }
-
-  progress(job, { progress, message, stage }) {
-    const shown = (text) => (text == null ? undefined : String(text).slice(0, MAX_MESSAGE))
-    this.#tell(job, { progress, message: shown(message), stage: shown(stage) })
-  }
-
-  checkpoint(job, text) {
-    if (job.isOver) return
-    const line = `{"id":${JSON.stringify(job.key)},"checkpoint":${text}}`
-    this.#check(line, 'the checkpoint')
-    this.#say(line)
-  }
-
-  log(job, text, level) {
-    this.#tell(job, { log: text.slice(0, MAX_LOG), level })
-  }
-
-  #tell(job, members) {
-    if (!job.isOver) this.#say(JSON.stringify({ id: job.key, ...members }))
+  /** Writes what a job says of itself. */
+  tell(job, members) {
+    this.#say(lineOf(job, members, 'the checkpoint'))
   }
 
   // At once: the handler may keep the loop busy next.
   #say(line) {
-    this.#out += `${line}\n`
+    this.#out += line
     this.#flush()
   }
 
   #flush() {
-    const text = this.#out
+    if (this.#out !== '') this.#socket.write(this.#out)
     this.#out = ''
-    if (text !== '') this.#socket.write(text)
   }
 
   #endIfIdle() {
@@ -143,12 +104,4 @@ class Program {
   }
 }
 
-/** Serves the tasks over the socket that this descriptor is. */
-async function serveProgram(fd, tasks, { takes, name }) {
-  const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true })
-  const settings = Object.fromEntries([...tasks].map(([identifier, task]) =>
-    [identifier, task.takes === undefined ? {} : { takes: task.takes }]))
-  await new Program(socket, tasks).serve({ protocol: PROTOCOL, takes, tasks: settings, name })
-}
-
-module.exports = { serveProgram }
+module.exports = { Program }

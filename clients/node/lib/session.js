@@ -5,6 +5,8 @@ const { translate } = require('./errors')
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5000
+// What the first statements of a session take at most.
+const SETTLE_MS = 30_000
 
 // Whatever the defaults of the database are.
 const SETTINGS = `SET default_transaction_isolation = 'read committed';
@@ -17,12 +19,14 @@ function isCut(error) {
   return error?.severity === undefined || /^(?:08|57P)/.test(error.code)
 }
 
+const cutAfter = (ms, client) => setTimeout(() => client.connection.stream.destroy(), ms)
+
 class Session {
   #connect
   #prepare
   #notice
-  #opening
-  #isEnded = false
+  #opened
+  #asksOnce = false
 
   constructor(connect, { prepare, notice }) {
     this.#connect = connect
@@ -37,30 +41,31 @@ class Session {
     const client = this.#connect()
     client.on('error', () => {})
     client.on('notice', this.#notice)
-    client.on('end', () => this.#leave(client))
+    let timer
     try {
       await client.connect()
+      timer = cutAfter(SETTLE_MS, client)
       await client.query(SETTINGS)
       await this.#prepare?.(client)
     } catch (error) {
       client.end().catch(() => {})
       throw error
+    } finally {
+      clearTimeout(timer)
     }
     this.pid = client.processID
     return client
   }
 
-  async #leave(client) {
-    const opened = await this.#opening?.catch(() => client)
-    if (opened !== client) return
-    this.#opening = undefined
-    this.pid = undefined
-  }
-
   /** Rejects where a pooler stands between: the end of the session must tell of the end of the
    * worker. */
   async check() {
-    const [{ pid }] = await this.query('SELECT pg_backend_pid() AS pid')
+    const [{ pid }] = await this.query('SELECT pg_backend_pid() AS pid').catch((cause) => {
+      // That of a host with several addresses has no message.
+      const said = cause.message || cause.errors?.map(({ message }) => message).join('; ')
+      throw new Error(`${said}\nhint: connection, or PGHOST, PGDATABASE, PGUSER, PGPASSWORD … ` +
+        'say where to connect and as whom', { cause })
+    })
     if (pid === this.pid) return
     throw new Error('a pooler stands between this worker and the server: give the worker a ' +
       'direct connection, or run the program under pulse-worker --program')
@@ -68,18 +73,17 @@ class Session {
 
   /** The rows, or the error, of one try. With `within` an answer must come in so many ms. */
   async query(text, values, within) {
-    this.#opening ??= this.#open()
-    const opening = this.#opening
+    const opened = this.#opened ??= this.#open()
     let client
     let timer
     try {
-      client = await opening
-      if (within) timer = setTimeout(() => client.connection.stream.destroy(), within)
+      client = await opened
+      if (within) timer = cutAfter(within, client)
       return (await client.query(text, values)).rows
     } catch (error) {
-      if (isCut(error) && this.#opening === opening) {
-        this.#opening = undefined
-        this.pid = undefined
+      // A session that did not open is opened anew, whatever the reason was.
+      if ((!client || isCut(error)) && this.#opened === opened) {
+        this.#opened = this.pid = undefined
         client?.end().catch(() => {})
       }
       throw error
@@ -94,15 +98,21 @@ class Session {
       try {
         return await this.query(text, values, within)
       } catch (error) {
-        if (!isCut(error) || this.#isEnded) throw translate(error)
+        if (!isCut(error) || this.#asksOnce) throw translate(error)
         await pause(delay * (0.5 + Math.random()))
       }
     }
   }
 
+  /** From now on. */
+  askOnce() {
+    this.#asksOnce = true
+  }
+
+  /** A query that waits for its answer fails. */
   async end() {
-    this.#isEnded = true
-    const client = await this.#opening?.catch(() => undefined)
+    this.askOnce()
+    const client = await this.#opened?.catch(() => undefined)
     await client?.end().catch(() => {})
   }
 }

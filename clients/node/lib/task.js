@@ -6,6 +6,21 @@ const { calls } = require('./calls')
 // copies of the library, so that a job may end by the words of another copy.
 const END = Symbol.for('pg-pulse.end')
 
+const MAX_SECONDS = 1_000_000_000
+const MAX_TAKES = 10_000
+
+/** A number of seconds, as the worker takes it. */
+function secondsOf(value, what) {
+  if (typeof value === 'number' && value >= 0 && value <= MAX_SECONDS) return value
+  throw new RangeError(`${what} is ${value}, and no number of seconds from 0 to ${MAX_SECONDS}`)
+}
+
+/** A number of jobs, as the worker takes it. */
+function jobsAtOnce(takes) {
+  if (Number.isInteger(takes) && takes >= 1 && takes <= MAX_TAKES) return takes
+  throw new RangeError(`takes is ${takes}, and no number of jobs from 1 to 10,000`)
+}
+
 /** Fails the attempt: with retry false for good, with retryIn not before so many seconds, with
  * payload for the rest of the work. */
 class Failure extends Error {
@@ -13,6 +28,7 @@ class Failure extends Error {
 
   constructor(message, { retry, retryIn, payload, cause } = {}) {
     super(message, { cause })
+    if (retryIn !== undefined) secondsOf(retryIn, 'retryIn')
     this[END] = { retry, retryIn, payload }
   }
 }
@@ -57,6 +73,7 @@ function task(identifier, handler, { schema, takes, unique } = {}) {
   if (schema && typeof schema['~standard']?.validate !== 'function') {
     throw new TypeError(`the schema of task ${identifier} is no Standard Schema`)
   }
+  if (takes !== undefined) jobsAtOnce(takes)
   const defined = { identifier, handler, schema, takes, unique }
   /** Adds a job of this task in the caller's transaction. */
   defined.add = async (db, payload, options) => {
@@ -66,4 +83,4 @@ function task(identifier, handler, { schema, takes, unique } = {}) {
   return defined
 }
 
-module.exports = { task, run, Failure, PayloadRefused, END }
+module.exports = { task, run, jobsAtOnce, secondsOf, Failure, PayloadRefused, END }

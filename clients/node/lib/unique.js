@@ -19,18 +19,27 @@ function canonicalNumber(value) {
   return JSON.stringify(value === 0 ? 0 : value)
 }
 
+function canonicalText(value) {
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new NotJson('a unique key has half of a surrogate pair')
+  }
+  return JSON.stringify(value)
+}
+
 function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value === 'number') return canonicalNumber(value)
+  if (typeof value === 'string') return canonicalText(value)
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   const names = Object.keys(value).sort(byCodePoint)
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`
+  return `{${names.map((name) => `${canonicalText(name)}:${canonical(value[name])}`).join(',')}}`
 }
 
 function membersOf(payload, by) {
   if (payload === null || typeof payload !== 'object' || Array.isArray(payload)) {
     throw new TypeError('unique.by names members, and the payload is no object: leave `by` out')
   }
+  if (!Array.isArray(by)) throw new TypeError('unique.by is a list of members')
   const names = by.filter((name) => Object.hasOwn(payload, name))
   return Object.fromEntries(names.map((name) => [name, payload[name]]))
 }

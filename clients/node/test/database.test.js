@@ -2,6 +2,7 @@
 // Calls on a server: in transactions that are well and that are not, over a pool and a pooler, on
 // databases of other versions. PGHOST and so on name the server; the role is a superuser.
 const assert = require('node:assert')
+const fs = require('node:fs')
 const test = require('node:test')
 const pg = require('pg')
 const pulse = require('..')
@@ -314,6 +315,40 @@ test('a database without the extension, or with another version', async () => {
       /for pg_pulse 0\.2\.\d+, and the database has 0\.9\.0/,
     )
   }, 'bare')
+})
+
+test('a session of a folder of tasks that ends, or is left in a transaction', async () => {
+  const folder = fs.mkdtempSync(`${require('node:os').tmpdir()}/pg-pulse-`)
+  fs.writeFileSync(`${folder}/cut.js`, `
+    module.exports = (_, { withPgClient }) => withPgClient(async (client) => {
+      const ended = new Promise((resolve) => client.on('end', resolve))
+      await client.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => {})
+      await ended
+      return 'goes on'
+    })`)
+  fs.writeFileSync(`${folder}/leave.js`, `
+    const pid = async (client) =>
+      (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
+    module.exports = async ({ pids }, { withPgClient }) => {
+      await withPgClient(async (client) => {
+        pids.push(await pid(client))
+        await client.query('BEGIN')
+        throw new Error('it broke')
+      }).catch(() => {})
+      pids.push(await withPgClient(pid))
+    }`)
+  const { tasks, end } = await pulse.readTasks(folder)
+  try {
+    const { signal } = new AbortController()
+    const [cut, leave] = tasks
+    await cut.handler({}, { signal })
+    const pids = []
+    await leave.handler({ pids }, { signal })
+    assert.notStrictEqual(pids[0], pids[1], 'no other job gets the transaction')
+  } finally {
+    await end()
+    fs.rmSync(folder, { recursive: true })
+  }
 })
 
 test(

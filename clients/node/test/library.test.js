@@ -7,16 +7,24 @@ const test = require('node:test')
 const pulse = require('..')
 const { translate } = require('../lib/errors')
 const { memberText } = require('../lib/json')
-const { errorText } = require('../lib/outcome')
+const { current } = require('../lib/console')
+const { Job } = require('../lib/job')
+const { Session } = require('../lib/session')
+const { Direct } = require('../lib/direct')
+const { encode } = require('../lib/json')
+const { attempt, errorText } = require('../lib/outcome')
 
 const folder = path.dirname(__dirname)
-const typed = ['index.d.ts', 'lib/generated/functions.d.ts'].flatMap((file) =>
+const generated = ['errors', 'functions'].map((name) => `lib/generated/${name}.d.ts`)
+const declared = ['index.d.ts', ...generated].flatMap((file) =>
   [
     ...fs
       .readFileSync(path.join(folder, file), 'utf8')
       .matchAll(/^export (?:function|class) (\w+)/gm),
   ].map(([, name]) => name),
 )
+// A function may have several signatures.
+const typed = [...new Set(declared)]
 
 test('require, import and the types have the same names', async () => {
   const names = Object.keys(pulse).sort()
@@ -24,15 +32,16 @@ test('require, import and the types have the same names', async () => {
   assert.deepStrictEqual([...typed].sort(), names)
 })
 
-test('two copies of the library know the words of each other', () => {
+test('two copies of the library know the words of each other', async () => {
   const copy = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'pg-pulse-'))
   try {
     fs.cpSync(folder, copy, { recursive: true })
     const other = require(copy)
     assert.notStrictEqual(other.Failure, pulse.Failure)
-    const { ofThrown, ofValue } = require('../lib/outcome')
-    assert.strictEqual(ofThrown(new other.Failure('no', { retry: false })).retry, 'false')
-    assert.strictEqual(ofValue({ identifier: 'act' }, other.json('1.10')).result, '1.10')
+    const endOf = (handler) => attempt({ handler }, { identifier: 'act' })
+    const refusal = await endOf(() => { throw new other.Failure('no', { retry: false }) })
+    assert.strictEqual(refusal.retry, false)
+    assert.strictEqual(encode((await endOf(() => other.json('1.10'))).result), '1.10')
     const logged = []
     const job = { isOver: false, log: (text) => logged.push(text) }
     const plain = { log: (text) => logged.push(`plain ${text}`) }
@@ -82,18 +91,238 @@ test('a member of a document keeps its digits', () => {
 test('json(text) is a whole document', () => {
   assert.throws(() => pulse.json('{'), SyntaxError)
   assert.throws(() => JSON.stringify({ part: pulse.json('1') }), pulse.NotJson)
+  const proxy = new Proxy(() => {}, { get: () => () => 'all' })
+  assert.strictEqual(encode(proxy, 'it'), '"all"', 'a proxy is no such document')
 })
 
 test('the text of an error is bounded, and cut between characters', () => {
   const text = errorText('é'.repeat(8000))
   assert.ok(Buffer.byteLength(text) < 8192)
   assert.match(text, /^é+…$/)
+  assert.strictEqual(errorText('half \ud83d'), 'half \ufffd')
+})
+
+test('the text of an error that stands for several has them all', () => {
+  const tries = ['::1', '127.0.0.1'].map((address) => new Error(`refused by ${address}`))
+  const text = errorText(new Error('no answer', { cause: new AggregateError(tries) }))
+  assert.match(text, /^Error: no answer[^]*refused by ::1[^]*refused by 127\.0\.0\.1/)
 })
 
 test('what is no task is refused at once', () => {
   assert.throws(() => pulse.task('', () => {}), /the name of the task/)
   assert.throws(() => pulse.task('mail'), /task mail has no handler/)
   assert.throws(() => pulse.task('mail', () => {}, { schema: {} }), /no Standard Schema/)
+})
+
+function jobWith(told) {
+  const tell = (job, members) => told.push(JSON.parse(JSON.stringify(members)))
+  return new Job({ tell }, { id: '1', payload: {}, job: { id: '1' } }, '{}')
+}
+
+test('what a job says of itself, also by methods that a handler has taken out', () => {
+  const told = []
+  const { progress, log, snooze } = jobWith(told)
+  progress(0.5, { message: 'half \0', stage: 2 })
+  progress(undefined, { message: 'x'.repeat(5000) })
+  log('two\nlines')
+  assert.deepStrictEqual(told, [
+    { progress: 0.5, message: 'half ', stage: '2' },
+    { message: 'x'.repeat(1024) },
+    { log: 'two\nlines', level: 'info' },
+  ])
+  progress(undefined, { message: `${'x'.repeat(1023)}🙂` })
+  log(`${'x'.repeat(3999)}🙂`)
+  assert.deepStrictEqual(told.slice(3).map(({ message, log }) => (message ?? log).at(-1)),
+    ['\ufffd', '\ufffd'])
+  for (const wrong of [50, -1, NaN, 'half']) {
+    assert.throws(() => progress(wrong), /a fraction from 0 to 1, and not/)
+  }
+  for (const wrong of [-1, NaN, '5 minutes', null]) {
+    assert.throws(() => snooze(wrong), /the delay is .*, and no number of seconds/)
+    assert.throws(() => new pulse.Failure('no', { retryIn: wrong }), /retryIn is/)
+  }
+})
+
+test('ids of parents are texts, as all ids', () => {
+  const job = { id: '9', parents: [{ id: 7, key: 'a', state: 'completed', result: { id: 1 } }] }
+  assert.deepStrictEqual(new Job({}, { id: '9', job }, '').parents, [
+    { id: '7', key: 'a', state: 'completed', result: { id: 1 } },
+  ])
+  assert.strictEqual(jobWith([]).parents, null)
+})
+
+test('what a handler does when its signal comes is of its job', () => {
+  const job = jobWith([])
+  const seen = []
+  job.signal.addEventListener('abort', () => seen.push(current.getStore()))
+  job.cancel('cancelled', 1)
+  assert.deepStrictEqual(seen, [job])
+})
+
+test('a wrong argument is refused', async () => {
+  const db = { query: async () => [] }
+  const refused = (call, message) => assert.rejects(async () => call(), { message })
+  await refused(() => pulse.addJob(db, 'x', {}, { flags: 'ab' }), /a list .* the text 'ab'/)
+  await refused(() => pulse.ended(db, '12'), /a list .* the text '12'/)
+  await refused(() => pulse.addJobs(db, [{ identifier: 'x', paylod: 1 }]), /has no paylod/)
+  await refused(() => pulse.addJob(db, 'x', {}, { unique: { by: [] } }), /unique has for, by/)
+  await refused(() => pulse.addJob(db, 'x', {}, { unique: { for: 1, bye: [] } }), /has for, by/)
+  await refused(() => pulse.uniqueKey({ a: 1 }, 'a'), /by is a list of members/)
+})
+
+test('a session that the server has refused once is opened anew', async () => {
+  let tries = 0
+  const connect = async () => {
+    const refusal = { severity: 'FATAL', code: '53300' }
+    if (tries++ === 0) throw Object.assign(new Error('too many clients'), refusal)
+  }
+  const client = { on() {}, connect, query: async () => ({ rows: [1] }), end: async () => {} }
+  const session = new Session(() => client, {})
+  await assert.rejects(session.query('SELECT 1'), /too many clients/)
+  assert.deepStrictEqual(await session.query('SELECT 1'), [1])
+})
+
+// What a server says to a worker of the direct mode that has nothing to do.
+const ANSWERS = [
+  [/pg_backend_pid/, [{ pid: 1 }]],
+  [/pg_extension/, [{ version: require('../package.json').version }]],
+  [/register_worker/, [{ id: '1', beatMs: 60_000, sweepMs: -1 }]],
+  [/heartbeat/, [{ status: 'alive', revoked: [], cancelled: [] }]],
+]
+const answerTo = (text) => ANSWERS.find(([asked]) => asked.test(text))?.[1] ?? []
+
+test('a claim of a job in hand ends the old claim', async () => {
+  const claims = ['1', '2'].map((token) => [
+    { id: '7', token, text: '{"payload":{},"attempts":1,"identifier":"act"}', timeout: null,
+      stall: null },
+  ])
+  let endWait
+  const wait = new Promise((resolve) => { endWait = resolve })
+  const query = async (text) => ({ rows: /claim\(/.test(text) ? (claims.shift() ?? [])
+    : /wait_for_job/.test(text) ? await wait : answerTo(text) })
+  const client = { processID: 1, on() {}, connect: async () => {}, query, end: async () => {} }
+  const jobs = []
+  const act = pulse.task('act', (_, job) => {
+    jobs.push(job)
+    return new Promise(() => {})
+  })
+  const options = { takes: 5, grace: 0, name: 'test' }
+  const direct = new Direct(() => client, new Map([['act', act]]), options)
+  const served = direct.serve()
+  while (jobs.length < 2) await new Promise(setImmediate)
+  assert.deepStrictEqual([jobs[0].signal.reason?.reason, jobs[1].signal.aborted], ['lost', false])
+  direct.stop()
+  endWait([])
+  assert.strictEqual(await served, false)
+})
+
+test('a report that the server refuses is told of, and so is a sweep', async () => {
+  const { plain } = require('../lib/console')
+  const query = async (text) => {
+    const [asked] = /progress|sweep/.exec(text) ?? []
+    if (asked) throw Object.assign(new Error(`no ${asked}`), { severity: 'ERROR', code: '54000' })
+    return { rows: [] }
+  }
+  let notice
+  const on = (event, listener) => { if (event === 'notice') notice = listener }
+  const client = { processID: 1, on, connect: async () => {}, query, end: async () => {} }
+  const direct = new Direct(() => client, new Map(), { takes: 1, grace: 0, name: 'test' })
+  const before = plain.error
+  try {
+    const told = (act) => new Promise((resolve) => { plain.error = resolve; act() })
+    const report = () => direct.tell({ id: '1', token: '1', stallMs: null }, { progress: 0.5 })
+    assert.strictEqual(await told(report), 'pg-pulse: no progress')
+    assert.strictEqual(await told(() => notice({ code: 'PU100' })), 'pg-pulse: no sweep')
+  } finally {
+    plain.error = before
+  }
+})
+
+test('a wait for jobs on a server that is gone without a word ends', async (t) => {
+  const { setTimeout } = globalThis
+  globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms / 1000, ...rest)
+  t.after(() => { globalThis.setTimeout = setTimeout })
+  let waits = 0
+  const connect = () => {
+    let cut
+    const isCut = new Promise((_, reject) => { cut = () => reject(new Error('cut')) })
+    isCut.catch(() => {})
+    const query = async (text) => {
+      if (/wait_for_job/.test(text)) {
+        if (++waits === 2) direct.stop()
+        return isCut
+      }
+      return { rows: answerTo(text) }
+    }
+    return { processID: 1, connection: { stream: { destroy: cut } }, on() {}, query,
+      connect: async () => {}, end: async () => {} }
+  }
+  const act = pulse.task('act', () => {})
+  const options = { takes: 5, grace: 0, name: 'test' }
+  const direct = new Direct(connect, new Map([['act', act]]), options)
+  assert.strictEqual(await direct.serve(), true)
+  assert.strictEqual(waits, 2)
+})
+
+test('what is no number of jobs is refused at once', async () => {
+  const mail = pulse.task('mail', () => {})
+  for (const takes of [0, -1, 1.5, NaN, '7', 10_001]) {
+    await assert.rejects(pulse.work([mail], { takes }), /^RangeError: takes is .*from 1 to 10,000/)
+    assert.throws(() => pulse.task('mail', () => {}, { takes }), /^RangeError: takes is/)
+  }
+})
+
+test('a second signal counts when it comes five seconds after the first', () => {
+  const direct = new Direct(() => ({}), new Map(), { takes: 1, grace: 60_000, name: 'test' })
+  const told = []
+  direct.stop = () => told.push('stop')
+  direct.giveUp = () => told.push('give up')
+  for (const at of [1000, 1001, 5999, 6001]) direct.signalled(at)
+  assert.deepStrictEqual(told, ['stop', 'give up'])
+})
+
+test('a client of the direct mode gives up a host that says nothing', () => {
+  const application = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'pg-pulse-'))
+  const before = process.cwd()
+  try {
+    fs.mkdirSync(`${application}/node_modules/pg`, { recursive: true })
+    fs.writeFileSync(`${application}/node_modules/pg/index.js`,
+      'exports.Client = function (settings) { this.settings = settings }')
+    process.chdir(application)
+    const { connector } = require('../lib/driver')
+    const waitOf = (connection) => connector(connection)().settings.connectionTimeoutMillis
+    assert.deepStrictEqual([waitOf(), waitOf({ connectionTimeoutMillis: 5 })], [10_000, 5])
+  } finally {
+    process.chdir(before)
+    fs.rmSync(application, { recursive: true })
+  }
+})
+
+test('what is no time of grace is refused at once', async () => {
+  const mail = pulse.task('mail', () => {})
+  for (const grace of [-1, NaN, Infinity, 2 ** 31, '25']) {
+    await assert.rejects(pulse.work([mail], { grace }), /^RangeError: grace is .*of milliseconds/)
+  }
+})
+
+test('a key is that of the payload that is stored, and has whole characters', async () => {
+  const keyOf = async (...payload) => {
+    let values
+    const query = async (_, given) => { values = given; return [] }
+    await pulse.addJob({ query }, 'x', ...payload, { unique: { for: 1 } })
+    return values[1]
+  }
+  assert.deepStrictEqual([await keyOf(undefined), await keyOf(null)], ['{}', 'null'])
+  for (const half of [{ t: '\ud83d' }, { '\ude42': 1 }]) {
+    assert.throws(() => pulse.uniqueKey(half), /half of a surrogate pair/)
+  }
+})
+
+test('seconds have no exponent, which no interval has', async () => {
+  let given
+  const query = async (_, values) => { given = values; return [] }
+  await pulse.setTask({ query }, 'x', { timeout: 1e-7 })
+  assert.deepStrictEqual(given, ['x', '0.000000 seconds'])
 })
 
 test('what is no list of tasks is refused at once', async () => {

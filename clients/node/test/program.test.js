@@ -2,6 +2,7 @@
 // The lines of the program mode, spoken to a program of this test over a socket.
 const assert = require('node:assert')
 const { spawn } = require('node:child_process')
+const { once } = require('node:events')
 const path = require('node:path')
 const { createInterface } = require('node:readline')
 const test = require('node:test')
@@ -11,8 +12,22 @@ const program = `
   const echo = task('echo', (payload, job) =>
     ({ payload, id: job.id, token: job.token, database: job.database }))
   const say = task('say', (payload) => { console.log(payload); return 'said' })
-  work([echo, say], { takes: 7, name: 'test' })
+  const stack = task('stack', () => console.error(new Error('it broke')))
+  const later = task('later', (payload, job) => {
+    setImmediate(() => {
+      job.progress(1)
+      job.checkpoint(1)
+      job.log('late')
+      console.log('of no job')
+    })
+    return 'first'
+  })
+  work([echo, say, stack, later], { takes: 7, name: 'test' })
     .then(() => console.log('ended'))`
+
+// A program whose test has failed would hold up the end of the file.
+const programs = []
+test.after(() => programs.forEach((child) => child.kill()))
 
 /** A program, and a function that gives its next line. */
 function start(source = program) {
@@ -20,6 +35,7 @@ function start(source = program) {
     env: { ...process.env, PULSE_FD: '3' },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
+  programs.push(child)
   const socket = child.stdio[3]
   const lines = createInterface({ input: socket })[Symbol.asyncIterator]()
   let stderr = ''
@@ -42,7 +58,12 @@ function start(source = program) {
 test('the program speaks first, and gives each id back as it came', async () => {
   const { next, give, end } = start()
   assert.deepStrictEqual(await next(), {
-    hello: { protocol: 1, takes: 7, tasks: { echo: {}, say: {} }, name: 'test' },
+    hello: {
+      protocol: 1,
+      takes: 7,
+      tasks: { echo: {}, say: {}, stack: {}, later: {} },
+      name: 'test',
+    },
   })
   const job = {
     id: '9007199254740995',
@@ -82,6 +103,29 @@ test('what a handler prints comes before its answer', async () => {
   give({ id: '1', task: 'say', payload: 'two\nlines', job: { id: '1' } })
   assert.deepStrictEqual(await next(), { id: '1', log: 'two\nlines', level: 'info' })
   assert.deepStrictEqual(await next(), { id: '1', result: 'said' })
+  await end()
+})
+
+test('a stack that a handler prints is one line', async () => {
+  const { next, give, end } = start()
+  await next()
+  give({ id: '1', task: 'stack', payload: null, job: { id: '1' } })
+  const { log, level } = await next()
+  assert.match(log, /^Error: it broke\n    at .*\n    at /)
+  assert.strictEqual(level, 'error')
+  assert.deepStrictEqual(await next(), { id: '1', result: null })
+  await end()
+})
+
+test('what a job says behind its answer is not written', async () => {
+  const { child, next, give, end } = start()
+  await next()
+  give({ id: '1', task: 'later', payload: null, job: { id: '1' } })
+  assert.deepStrictEqual(await next(), { id: '1', result: 'first' })
+  const [printed] = await once(child.stdout, 'data')
+  assert.strictEqual(String(printed), 'of no job\n')
+  give({ id: '2', task: 'echo', payload: 2, job: { id: '2' } })
+  assert.strictEqual((await next()).id, '2')
   await end()
 })
 

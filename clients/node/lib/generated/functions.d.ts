@@ -16,7 +16,7 @@ export interface JobRow {
   /**
    * Id of the job; no id is used twice
    */
-  id: string | null
+  id: string
   /**
    * Name of the task
    */
@@ -160,7 +160,7 @@ export interface OperationRow {
   /**
    * Id of the operation
    */
-  id: string | null
+  id: string
   /**
    * retry, cancel, reschedule, fail or undo; or the action that note_operation() was told
    */
@@ -497,12 +497,12 @@ export interface TaskRow {
 
 export interface AddFlowRow {
   key: string | null
-  id: string | null
+  id: string
   flowId: string | null
 }
 
 export interface AddJobOnceRow {
-  id: string | null
+  id: string
   isNew: boolean | null
   state: string | null
 }
@@ -515,7 +515,7 @@ export interface AddJobForRequestRow {
 }
 
 export interface EndedRow {
-  id: string | null
+  id: string
   state: FinishedState | null
   result: unknown | null
   lastError: string | null
@@ -525,6 +525,12 @@ export interface EndedRow {
 export interface LoadCrontabRow {
   name: string | null
   change: string | null
+}
+
+export interface OperationActionsRow {
+  action: string | null
+  states: string[] | null
+  usualStates: string[] | null
 }
 
 export interface PreviewOperationRow {
@@ -553,6 +559,31 @@ export interface ImportGraphileWorkerRow {
 export function addJob(
   db: Database,
   identifier: string,
+  payload: unknown,
+  options: {
+    queueName?: string | null
+    runAt?: Date | string | null
+    maxAttempts?: number | null
+    jobKey?: string | null
+    priority?: number | null
+    flags?: string[] | null
+    jobKeyMode?: string | null
+    unique: Unique
+  },
+): Promise<AddJobOnceRow>
+/**
+ * Adds a job in the caller's transaction, and returns the row. NULL takes the default: for run_at
+ * the time of the transaction, for max_attempts the number of the task, for priority 0. With a
+ * job_key, a waiting job of the same key is replaced (replace), is replaced but keeps its run_at
+ * (preserve_run_at), or stays unchanged (dedupe, or unsafe_dedupe). A role that may not read
+ * pulse.job sees neither payload nor token nor worker of an older job. Raises PU004 for a name or
+ * value out of range, 42501 for a job_key under which a job of another producer lives, and 40001
+ * for a job_key that another session took after a REPEATABLE READ or SERIALIZABLE transaction had
+ * begun: repeat the transaction.
+ */
+export function addJob(
+  db: Database,
+  identifier: string,
   payload?: unknown,
   options?: {
     queueName?: string | null
@@ -564,7 +595,7 @@ export function addJob(
     jobKeyMode?: string | null
     unique?: Unique
   },
-): Promise<JobRow | null>
+): Promise<JobRow>
 
 /**
  * Adds a job as add_job does, and lets the job wait until the jobs of these ids have ended;
@@ -593,7 +624,7 @@ export function addJobAfter(
     startsWhen?: string | null
     startBy?: Date | string | null
   },
-): Promise<JobRow | null>
+): Promise<JobRow>
 
 /**
  * Adds jobs that wait for each other, in the caller's transaction, and returns the id of each, in
@@ -664,7 +695,7 @@ export function addJobOnce(
     flags?: string[] | null
     states?: string[] | null
   },
-): Promise<AddJobOnceRow | null>
+): Promise<AddJobOnceRow>
 
 /**
  * Ends the period of a key of add_job_once, so that the next add under the key is new; leaves the
@@ -675,7 +706,7 @@ export function forgetOnce(
   db: Database,
   identifier: string,
   uniqueKey: string,
-): Promise<boolean | null>
+): Promise<boolean>
 
 /**
  * Adds a job as add_job does, once for each idempotency_key of this client of the calling role
@@ -702,7 +733,7 @@ export function addJobForRequest(
     flags?: string[] | null
     jobKeyMode?: string | null
   },
-): Promise<AddJobForRequestRow | null>
+): Promise<AddJobForRequestRow>
 
 /**
  * Deletes the waiting job of this key, and returns the row; if other jobs wait for the job, the
@@ -730,7 +761,7 @@ export function waitForEnd(
     maxWait?: Interval | null
     anyOf?: boolean | null
   },
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Returns how each of these jobs ended, in the order of the ids; leaves out jobs that have not
@@ -773,7 +804,7 @@ export function schedule(
     overlap?: string | null
     paused?: boolean | null
   },
-): Promise<ScheduleRow | null>
+): Promise<ScheduleRow>
 
 /**
  * Deletes a schedule, and returns whether there was one. Jobs that the schedule has added stay.
@@ -781,7 +812,7 @@ export function schedule(
 export function unschedule(
   db: Database,
   name: string,
-): Promise<boolean | null>
+): Promise<boolean>
 
 /**
  * Stops a schedule from adding jobs until resume_schedule. Due times that have passed, and that
@@ -885,7 +916,7 @@ export function setTask(
     queue?: string | null
     deadLetter?: string | null
   },
-): Promise<TaskRow | null>
+): Promise<TaskRow>
 
 /**
  * Takes all settings of a task away, the handler too, and returns whether the task had any. From
@@ -895,7 +926,7 @@ export function setTask(
 export function unsetTask(
   db: Database,
   identifier: string,
-): Promise<boolean | null>
+): Promise<boolean>
 
 /**
  * Stores settings of a queue and returns the settings that hold for the queue; NULL leaves a
@@ -930,7 +961,7 @@ export function setQueue(
     strict?: boolean | null
     onDead?: string | null
   },
-): Promise<QueueRow | null>
+): Promise<QueueRow>
 
 /**
  * Takes all settings of a queue and the queue's pause away and returns whether the queue had any.
@@ -941,7 +972,7 @@ export function setQueue(
 export function unsetQueue(
   db: Database,
   queueName: string,
-): Promise<boolean | null>
+): Promise<boolean>
 
 /**
  * Pauses a queue and all queues within the queue, and returns the settings that hold for the
@@ -980,7 +1011,7 @@ export function cancelJob(
   options?: {
     reason?: string | null
   },
-): Promise<string | null>
+): Promise<string>
 
 /**
  * Cancels each live job of a flow as cancel_job does, and returns the number of cancelled jobs.
@@ -993,7 +1024,7 @@ export function cancelFlow(
   options?: {
     reason?: string | null
   },
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Makes a job that ended without completing live again, due at once, with its id, its checkpoint
@@ -1018,7 +1049,7 @@ export function requeueJob(
   db: Database,
   jobId: Id,
   reason: string,
-): Promise<boolean | null>
+): Promise<boolean>
 
 /**
  * Changes waiting and failed jobs and returns the jobs; NULL leaves a value unchanged. A failed
@@ -1026,8 +1057,8 @@ export function requeueJob(
  * job stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs,
  * failed jobs whose key a live job has, and jobs locked by another transaction, are left alone,
  * with a notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 for
- * a value out of range and for a job that would be left without an attempt, PU005 for an id lost
- * in a failover.
+ * a value out of range, for a waiting job that would be left without an attempt and for a failed
+ * job that would have used more attempts than max_attempts, PU005 for an id lost in a failover.
  */
 export function rescheduleJobs(
   db: Database,
@@ -1065,6 +1096,14 @@ export function permanentlyFailJobs(
     errorMessage?: string | null
   },
 ): Promise<JobRow[]>
+
+/**
+ * Returns the actions of start_operation(), the states of the jobs that each action may change,
+ * and the states that the action changes where a filter names neither states nor ids.
+ */
+export function operationActions(
+  db: Database,
+): Promise<OperationActionsRow[]>
 
 /**
  * Returns how many jobs an operation would be about, and the first 20 jobs; changes nothing. The
@@ -1156,7 +1195,7 @@ export function noteOperation(
   options?: {
     actor?: string | null
   },
-): Promise<string | null>
+): Promise<string>
 
 /**
  * Deletes finished jobs and returns how many: the jobs that match each condition given, at most
@@ -1174,7 +1213,7 @@ export function deleteFinished(
     state?: FinishedState | null
     maxJobs?: number | null
   },
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a limit, and
@@ -1185,7 +1224,7 @@ export function deleteFinished(
 export function drainWorker(
   db: Database,
   workerId: Id,
-): Promise<string | null>
+): Promise<string>
 
 /**
  * Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own grace
@@ -1196,7 +1235,7 @@ export function drainWorker(
 export function stopWorker(
   db: Database,
   workerId: Id,
-): Promise<string | null>
+): Promise<string>
 
 /**
  * Asks every living worker of these names to drain, as drain_worker does, and returns how many
@@ -1205,7 +1244,7 @@ export function stopWorker(
 export function drainWorkers(
   db: Database,
   workerNames: string[],
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Asks every living worker of these names to stop, as stop_worker does, and returns how many
@@ -1214,7 +1253,7 @@ export function drainWorkers(
 export function stopWorkers(
   db: Database,
   workerNames: string[],
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Declares every worker of these names lost, living workers too, recovers their jobs and returns
@@ -1225,7 +1264,7 @@ export function stopWorkers(
 export function forceUnlockWorkers(
   db: Database,
   workerNames: string[],
-): Promise<number | null>
+): Promise<number>
 
 /**
  * Moves the jobs of Graphile Worker (0.14 or later) in this schema here: payload, queue,

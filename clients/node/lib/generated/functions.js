@@ -193,7 +193,7 @@ module.exports = {
     gives: 'value',
     given: ['identifier', 'uniqueKey'],
     takes: { identifier: 'text', uniqueKey: 'text' },
-    type: 'bool',
+    columns: ['value'],
   },
   addJobForRequest: {
     name: 'add_job_for_request',
@@ -224,7 +224,6 @@ module.exports = {
     isProcedure: true,
     given: ['jobIds'],
     takes: { jobIds: 'bigint[]', maxWait: 'interval', anyOf: 'bool' },
-    type: 'int',
   },
   ended: {
     name: 'ended',
@@ -256,7 +255,7 @@ module.exports = {
     gives: 'value',
     given: ['name'],
     takes: { name: 'text' },
-    type: 'bool',
+    columns: ['value'],
   },
   pauseSchedule: {
     name: 'pause_schedule',
@@ -284,7 +283,7 @@ module.exports = {
     gives: 'values',
     given: ['name'],
     takes: { name: 'text', maxRuns: 'int', after: 'timestamptz' },
-    type: 'timestamptz',
+    columns: ['value'],
   },
   cronRuns: {
     name: 'cron_runs',
@@ -293,7 +292,7 @@ module.exports = {
     takes: {
       cron: 'text', timeZone: 'text', maxRuns: 'int', after: 'timestamptz',
     },
-    type: 'timestamptz',
+    columns: ['value'],
   },
   loadCrontab: {
     name: 'load_crontab',
@@ -323,7 +322,7 @@ module.exports = {
     gives: 'value',
     given: ['identifier'],
     takes: { identifier: 'text' },
-    type: 'bool',
+    columns: ['value'],
   },
   setQueue: {
     name: 'set_queue',
@@ -340,7 +339,7 @@ module.exports = {
     gives: 'value',
     given: ['queueName'],
     takes: { queueName: 'text' },
-    type: 'bool',
+    columns: ['value'],
   },
   pauseQueue: {
     name: 'pause_queue',
@@ -361,14 +360,14 @@ module.exports = {
     gives: 'value',
     given: ['jobId'],
     takes: { jobId: 'bigint', reason: 'text' },
-    type: 'text',
+    columns: ['value'],
   },
   cancelFlow: {
     name: 'cancel_flow',
     gives: 'value',
     given: ['flowId'],
     takes: { flowId: 'bigint', reason: 'text' },
-    type: 'int',
+    columns: ['value'],
   },
   retryJob: {
     name: 'retry_job',
@@ -382,7 +381,7 @@ module.exports = {
     gives: 'value',
     given: ['jobId', 'reason'],
     takes: { jobId: 'bigint', reason: 'text' },
-    type: 'bool',
+    columns: ['value'],
   },
   rescheduleJobs: {
     name: 'reschedule_jobs',
@@ -407,6 +406,17 @@ module.exports = {
     given: ['jobIds'],
     takes: { jobIds: 'bigint[]', errorMessage: 'text' },
     columns: rows.job,
+  },
+  operationActions: {
+    name: 'operation_actions',
+    gives: 'rows',
+    given: [],
+    takes: {  },
+    columns: [
+      'action',
+      'states',
+      'usual_states AS "usualStates"',
+    ],
   },
   previewOperation: {
     name: 'preview_operation',
@@ -454,7 +464,7 @@ module.exports = {
     gives: 'value',
     given: ['action', 'subject'],
     takes: { action: 'text', subject: 'json', actor: 'text' },
-    type: 'bigint',
+    columns: ['value::text AS "value"'],
   },
   deleteFinished: {
     name: 'delete_finished',
@@ -463,42 +473,42 @@ module.exports = {
     takes: {
       jobIds: 'bigint[]', olderThan: 'interval', state: 'pulse.finished_state', maxJobs: 'int',
     },
-    type: 'int',
+    columns: ['value'],
   },
   drainWorker: {
     name: 'drain_worker',
     gives: 'value',
     given: ['workerId'],
     takes: { workerId: 'bigint' },
-    type: 'text',
+    columns: ['value'],
   },
   stopWorker: {
     name: 'stop_worker',
     gives: 'value',
     given: ['workerId'],
     takes: { workerId: 'bigint' },
-    type: 'text',
+    columns: ['value'],
   },
   drainWorkers: {
     name: 'drain_workers',
     gives: 'value',
     given: ['workerNames'],
     takes: { workerNames: 'text[]' },
-    type: 'int',
+    columns: ['value'],
   },
   stopWorkers: {
     name: 'stop_workers',
     gives: 'value',
     given: ['workerNames'],
     takes: { workerNames: 'text[]' },
-    type: 'int',
+    columns: ['value'],
   },
   forceUnlockWorkers: {
     name: 'force_unlock_workers',
     gives: 'value',
     given: ['workerNames'],
     takes: { workerNames: 'text[]' },
-    type: 'int',
+    columns: ['value'],
   },
   importGraphileWorker: {
     name: 'import_graphile_worker',

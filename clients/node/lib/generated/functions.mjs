@@ -6,7 +6,7 @@ export const {
   removeJob, waitForEnd, ended, schedule, unschedule, pauseSchedule, resumeSchedule,
   runScheduleNow, nextRuns, cronRuns, loadCrontab, setTask, unsetTask, setQueue, unsetQueue,
   pauseQueue, resumeQueue, cancelJob, cancelFlow, retryJob, requeueJob, rescheduleJobs,
-  completeJobs, permanentlyFailJobs, previewOperation, startOperation, runOperation,
-  stopOperation, undoOperation, noteOperation, deleteFinished, drainWorker, stopWorker,
-  drainWorkers, stopWorkers, forceUnlockWorkers, importGraphileWorker,
+  completeJobs, permanentlyFailJobs, operationActions, previewOperation, startOperation,
+  runOperation, stopOperation, undoOperation, noteOperation, deleteFinished, drainWorker,
+  stopWorker, drainWorkers, stopWorkers, forceUnlockWorkers, importGraphileWorker,
 } = calls
