@@ -1,0 +1,244 @@
+"""Calls of the schema pulse. The connection of the caller, and so the transaction of the caller,
+runs the statement."""
+import contextlib
+import json
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from functools import cache
+from inspect import isawaitable
+from typing import Any
+
+from .document import encode
+from .errors import VERSION, no_extension, other_version, translate
+from .types import Database, JobSpec, Unique
+from .unique import unique_key
+
+# Of an argument that the caller has not given.
+LEFT_OUT = type("LeftOut", (), {"__repr__": lambda _: "..."})()
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of SQL. `gives`: row, rows, value, values or nothing."""
+    name: str
+    gives: str
+    takes: dict
+    row: type | None = None
+    columns: str = ""
+    type: str = ""
+    is_procedure: bool = False
+
+
+# --- any driver, awaited or not ---
+
+def perform(steps):
+    """The result of a generator that yields what a driver returns; a coroutine with the result
+    where the driver returns awaitables."""
+    try:
+        said = next(steps)
+        while not isawaitable(said):
+            said = steps.send(said)
+    except StopIteration as end:
+        return end.value
+    return _perform_awaiting(steps, said)
+
+
+async def _perform_awaiting(steps, said):
+    while True:
+        try:
+            go_on, value = steps.send, await said if isawaitable(said) else said
+        except BaseException as error:
+            go_on, value = steps.throw, error
+        try:
+            said = go_on(value)
+        except StopIteration as end:
+            return end.value
+
+
+def _cursor_of(db):
+    """A cursor, and whether the caller is to close the cursor."""
+    with contextlib.suppress(TypeError):  # a connection of asyncpg wants more
+        if callable(getattr(db, "cursor", None)):
+            return db.cursor(), True
+        if hasattr(db, "fetchall"):
+            return db, False
+    raise TypeError(f"a {type(db).__module__}.{type(db).__qualname__} is no connection: give a "
+                    "connection or cursor of psycopg, Django or SQLAlchemy")
+
+
+def execute(db, text, values=()):
+    """Steps with the rows of a statement, each in the order of its columns."""
+    try:
+        if callable(getattr(db, "get_bind", None)):  # a session of SQLAlchemy
+            db = yield db.connection()
+        if hasattr(db, "exec_driver_sql"):
+            result = yield db.exec_driver_sql(text, tuple(values))
+            return [tuple(row) for row in result] if result.returns_rows else []
+        cursor, is_connection = _cursor_of(db)
+        yield cursor.execute(text, tuple(values))
+        # In a pipeline the description comes with the rows.
+        has_rows = text.startswith(("SELECT", "CALL")) and not text.startswith("SELECT FROM")
+        rows = (yield cursor.fetchall()) if has_rows else []
+        if is_connection:
+            yield cursor.close()
+        return [tuple(row.values()) if isinstance(row, dict) else row for row in rows]
+    except Exception as error:
+        if found := translate(error):
+            raise found from error
+        raise
+
+
+# --- statements ---
+
+def array_literal(values):
+    if isinstance(values, str):
+        raise TypeError(f"a list is wanted, and the text {values!r} is given")
+
+    def element(value):
+        return "NULL" if value is None else '"{}"'.format(
+            str(value).replace("\\", "\\\\").replace('"', '\\"'))
+    return f"{{{','.join(map(element, values))}}}"
+
+
+def interval(seconds):
+    """An interval of SQL: a server reads no 1e-07."""
+    return f"{seconds:f} seconds"
+
+
+def _checked_spec(spec):
+    for name in spec.keys() - JobSpec.__annotations__.keys():
+        raise TypeError(f"a job has no {name}: it has {', '.join(JobSpec.__annotations__)}")
+    return spec
+
+
+# A parameter as text, which every driver sends as it is.
+def _parameter(kind, value, name):
+    if kind == "json":
+        return encode(value, "the payload" if name == "payload" else name)
+    if kind == "pulse.job_spec[]":
+        return encode([_checked_spec(each) for each in value], name)
+    if value is None:
+        return None
+    if kind.endswith("[]"):
+        return array_literal(value)
+    if kind == "interval" and isinstance(value, timedelta):
+        value = value.total_seconds()
+    if kind == "interval" and isinstance(value, (int, float)):
+        return interval(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _placeholder(kind):
+    if kind in ("json", "text"):
+        return f"%s::{kind}"
+    if kind != "pulse.job_spec[]":
+        return f"%s::text::{kind}"
+    return ("ARRAY(SELECT json_populate_record(NULL::pulse.job_spec, s) "
+            "FROM json_array_elements(%s::json) AS s)")
+
+
+@cache
+def _statement(function, given):
+    arguments = ", ".join(f"{name} => {_placeholder(function.takes[name])}" for name in given)
+    invoked = f"pulse.{function.name}({arguments})"
+    if function.is_procedure:
+        return f"CALL {invoked}"
+    if function.gives == "nothing":
+        return f"SELECT FROM {invoked}"
+    columns = f"SELECT {function.columns} FROM {invoked} AS value"
+    return f"SELECT row_to_json(r)::text FROM ({columns}) AS r"
+
+
+@cache
+def _times(row):
+    return [each.name for each in fields(row) if each.type == datetime | None]
+
+
+def _time(text):
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):  # NULL; infinity, and years that Python does not have
+        return text
+
+
+def _row(function, text):
+    members = json.loads(text)
+    if not function.row:
+        return _time(members["value"]) if function.type == "timestamptz" else members["value"]
+    for name in _times(function.row):
+        members[name] = _time(members[name])
+    return function.row(**members)
+
+
+def _steps(db, function, values):
+    given = tuple(name for name, value in values.items() if value is not LEFT_OUT)
+    parameters = [_parameter(function.takes[name], values[name], name) for name in given]
+    rows = yield from execute(db, _statement(function, given), parameters)
+    if function.gives == "nothing":
+        return None
+    if function.is_procedure:
+        return rows[0][0]
+    found = [_row(function, text) for text, in rows]
+    if function.gives in ("rows", "values"):
+        return found
+    # A function without a row to give gives a row of nulls.
+    return found[0] if found and found[0] != _empty(function.row) else None
+
+
+@cache
+def _empty(row):
+    return row and row(**{each.name: None for each in fields(row)})
+
+
+def call(db, function, positional, options=()):
+    """The result of a function of SQL; where `db` is asynchronous a coroutine with the result."""
+    values = dict(zip(function.takes, positional)) | dict(options)
+    for name in values.keys() - function.takes.keys():
+        raise TypeError(f"{function.name} has no option {name}: it has "
+                        + ", ".join(list(function.takes)[len(positional):]))
+    return perform(_steps(db, function, values))
+
+
+# --- what more than names and types is to be known of ---
+
+def once_arguments(identifier, payload, unique, **options):
+    """The arguments of add_job_once() for an add_job() with `unique`."""
+    if "for" not in unique or unique.keys() - Unique.__annotations__.keys():
+        raise TypeError(f"unique has for, by and states, and is {unique}")
+    key = unique_key({} if payload is LEFT_OUT else payload, unique.get("by"))
+    return options | {"unique_for": unique["for"], "unique_key": key, "identifier": identifier,
+                      "payload": payload, "states": unique.get("states", LEFT_OUT)}
+
+
+def flow_document(jobs):
+    """In `after` a text is the key of a job of the flow; all else is the id of a job."""
+    jobs = [dict(job) for job in jobs]
+    keys = {job.get("key") for job in jobs}
+    for job in jobs:
+        if "after" in job:
+            job["after"] = [each if each in keys or not str(each).isdecimal() else int(each)
+                            for each in job["after"]]
+    return jobs
+
+
+VERSIONS = "SELECT extversion::text FROM pg_extension WHERE extname = 'pg_pulse'"
+
+
+def checked_version(rows):
+    """The version of the extension, from the rows of VERSIONS. Raises as check_version()."""
+    if not rows:
+        raise no_extension()
+    [[version]] = rows
+    if version.split(".")[:2] != VERSION.split(".")[:2]:
+        raise other_version(version)
+    return version
+
+
+def _check(db):
+    return checked_version((yield from execute(db, VERSIONS)))
+
+
+def check_version(db: Database) -> Any:
+    """The version of the extension. Raises where the database has none, or one that this library
+    is not made for."""
+    return perform(_check(db))

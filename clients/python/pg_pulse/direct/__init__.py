@@ -1,0 +1,1 @@
+"""The direct mode: a worker within the program, for hosts without pulse-worker."""

@@ -1,0 +1,132 @@
+"""A session of the direct mode: opened when first asked, and anew when the connection breaks."""
+import asyncio
+import contextlib
+import os
+import random
+import socket
+
+import psycopg
+
+from ..errors import translate
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5  # seconds
+_CONNECT_SECONDS = 10
+# What the first statements of a session take at most.
+_SETTLE_SECONDS = 30
+# Whatever the defaults of the database are.
+_SETTINGS = """SET default_transaction_isolation = 'read committed';
+    SET default_transaction_read_only = off; SET statement_timeout = 0; SET lock_timeout = 0;
+    SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0"""
+
+
+def is_cut(error):
+    """Whether the call may have been carried out, or not: the connection is gone."""
+    code = getattr(error, "sqlstate", None)
+    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and (
+        code is None or code.startswith(("08", "57P")))
+
+
+def _cut(connection):
+    # The statement that waits fails, as where the server is gone. A statement that is cancelled
+    # waits, in newer versions of psycopg, for the server once more.
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as end:
+        end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _cut_after(seconds, connection):
+    """Cuts what has no answer in so many seconds; without a number waits."""
+    timer = seconds and asyncio.get_running_loop().call_later(seconds, _cut, connection)
+    try:
+        yield
+    finally:
+        if timer:
+            timer.cancel()
+
+
+class Session:
+    def __init__(self, connection, notice, prepare=None):
+        self._conninfo, self._notice, self._prepare = connection, notice, prepare
+        self._connection, self._asks_once = None, False
+        self._opening = asyncio.Lock()
+
+    async def _open(self):
+        connection = await psycopg.AsyncConnection.connect(
+            self._conninfo, autocommit=True, fallback_application_name="pg-pulse",
+            connect_timeout=_CONNECT_SECONDS)
+        try:
+            connection.add_notice_handler(self._notice)
+            with _cut_after(_SETTLE_SECONDS, connection):
+                await connection.execute(_SETTINGS)
+                if self._prepare:
+                    await self._prepare(connection.execute)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _opened(self):
+        async with self._opening:
+            if self._connection is None or self._connection.closed:
+                self._connection = await self._open()
+            return self._connection
+
+    @property
+    def pid(self):
+        """The server process of this session."""
+        return self._connection.info.backend_pid
+
+    async def check(self):
+        """Raises where a pooler stands between: the end of the session must tell of the end of the
+        worker."""
+        [(pid,)] = await self.query("SELECT pg_backend_pid()")
+        if pid != self.pid:
+            raise RuntimeError(
+                "a pooler stands between this worker and the server: give the worker a direct "
+                "connection, or run the program under pulse-worker --program")
+
+    async def query(self, text, values=None, within=None):
+        """The rows, or the error, of one try. An answer must come within so many seconds."""
+        connection = None
+        try:
+            connection = await self._opened()
+            with _cut_after(within, connection):
+                cursor = await connection.execute(text, values)
+                return await cursor.fetchall() if cursor.description else []
+        except Exception as error:
+            if is_cut(error) and connection:
+                await connection.close()
+            if found := translate(error):
+                raise found from error
+            raise
+
+    async def ask(self, text, values, within):
+        """Asks until an answer comes, for calls that may be repeated."""
+        delay = _FIRST_PAUSE
+        while True:
+            try:
+                return await self.query(text, values, within)
+            except Exception as error:
+                if not is_cut(error) or self._asks_once:
+                    raise
+            await asyncio.sleep(delay * random.uniform(0.5, 1.5))
+            delay = min(2 * delay, _LONGEST_PAUSE)
+
+    def ask_once(self):
+        """From now on."""
+        self._asks_once = True
+
+    def cut(self):
+        """A statement that waits for its answer fails."""
+        self.ask_once()
+        if self._connection and not self._connection.closed:
+            _cut(self._connection)
+
+    async def end(self):
+        if self._connection:
+            await self._connection.close()
+
+    def in_child(self):
+        """In a process that a handler has forked: the session ends with its own process."""
+        if self._connection and not self._connection.closed:
+            os.close(self._connection.fileno())

@@ -1,0 +1,59 @@
+"""How an attempt has ended, as members of a line of the worker protocol: result, error, retry,
+retry_in, payload, snooze, checkpoint, done."""
+import traceback
+
+from .document import Encoded, NotJson, bounded
+
+_MAX_ERROR_BYTES = 8000
+_DOCUMENTS = {"checkpoint": "the checkpoint", "payload": "the rest of the work"}
+
+
+def error_text(raised):
+    """The traceback of whatever a handler has raised, without frames of the library, bounded."""
+    frames = raised.__traceback__
+    while frames and frames.tb_frame.f_globals.get("__package__") == __package__:
+        frames = frames.tb_next
+    try:
+        text = "".join(traceback.format_exception(type(raised), raised, frames)).rstrip()
+    except Exception:
+        text = f"the handler raised a {type(raised).__name__} that cannot be shown"
+    return bounded(text, _MAX_ERROR_BYTES)
+
+
+def _end_of(value):
+    # Of an object that answers to any name, or to none, it is no end.
+    try:
+        end = getattr(value, "pg_pulse_end", None)
+    except Exception:
+        return None
+    return end if isinstance(end, dict) else None
+
+
+def _of_end(end, value):
+    documents = {name: Encoded(end[name], _DOCUMENTS[name]) for name in _DOCUMENTS if name in end}
+    return ({} if "snooze" in end else {"error": error_text(value)}) | end | documents
+
+
+def _of_value(job, value):
+    if value is not None and (end := _end_of(value)):
+        return _of_end(end, value)
+    if job.is_completed:
+        return {"done": True}
+    return {"result": None if value is None else Encoded(
+        value, f"the result of {job.identifier}")}
+
+
+def of_raised(raised):
+    """The end of a handler that has raised something."""
+    try:
+        return _of_end(_end_of(raised) or {}, raised)
+    except NotJson as error:
+        return _of_end({}, error)
+
+
+def of_value(job, value):
+    """The end of a handler that has returned."""
+    try:
+        return _of_value(job, value)
+    except NotJson as error:
+        return of_raised(error)

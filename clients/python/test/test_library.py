@@ -1,0 +1,399 @@
+"""What the library promises without a server: its keys, its errors, its JSON."""
+import asyncio
+import contextlib
+import contextvars
+import dataclasses
+import datetime
+import decimal
+import hashlib
+import importlib
+import io
+import json
+import logging
+import os
+import pathlib
+import queue
+import re
+import shutil
+import sys
+import threading
+import types
+import typing
+from typing import Literal
+from unittest import mock
+
+import pg_pulse
+import pytest
+from pg_pulse import calls, document, ends, errors, handlers, output, payload
+
+ROOT = pathlib.Path(__file__).parents[3]
+VECTORS = json.loads((ROOT / "clients/vectors/unique_keys.json").read_text())
+MAX_BYTES = 256
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"].replace(" ", "_"))
+def test_unique_key(vector):
+    value, by = vector["payload"], vector.get("by")
+    if vector.get("refused"):
+        with pytest.raises(TypeError):
+            pg_pulse.unique_key(value, by)
+        return
+    canonical = vector["canonical"].encode()
+    is_long = len(canonical) > MAX_BYTES
+    digest = f"sha256:{hashlib.sha256(canonical).hexdigest()}"
+    assert pg_pulse.unique_key(value, by) == (digest if is_long else vector["canonical"])
+
+
+@pytest.mark.parametrize("value", [{"t": "\ud83d"}, {"\ude42": 1}])
+def test_a_unique_key_has_whole_characters(value):
+    with pytest.raises(pg_pulse.NotJson, match="half of a surrogate pair"):
+        pg_pulse.unique_key(value)
+
+
+def test_unique_key_of_values_that_json_writes_as_texts():
+    value = {"at": datetime.date(1970, 1, 1), "sum": decimal.Decimal("1.10")}
+    assert pg_pulse.unique_key(value) == '{"at":"1970-01-01","sum":"1.10"}'
+
+
+class DriverError(Exception):
+    def __init__(self, code, message, hint=None):
+        super().__init__(message)
+        self.sqlstate = code
+        self.diag = type("Diag", (), {"message_primary": message, "message_hint": hint})
+
+
+def test_an_error_of_the_server_becomes_one_with_its_code_and_a_way_out():
+    lost = errors.translate(DriverError("PU001", "the claim is lost", "Stop."))
+    assert isinstance(lost, pg_pulse.ClaimLost) and isinstance(lost, pg_pulse.PulseError)
+    assert (str(lost), lost.code, lost.hint) == ("the claim is lost\nHINT: Stop.", "PU001", "Stop.")
+    assert errors.translate(DriverError("23505", "duplicate key")) is None
+    assert errors.translate(ValueError()) is None
+    codes = re.findall(r"^\| `(PU0\d\d)` ", (ROOT / "docs/errors.md").read_text(), re.M)
+    for code in codes:
+        assert errors.translate(DriverError(code, code)), f"{code} has a class"
+
+
+def test_a_member_of_a_document_keeps_its_digits():
+    text = ('{"id":"1","payload" : {"n": 9007199254740993.10, "payload": 1} ,'
+            '"job":{"checkpoint":[1]}}')
+    assert document.member_text(text, "payload") == '{"n": 9007199254740993.10, "payload": 1}'
+    assert document.member_text(document.member_text(text, "job"), "checkpoint") == "[1]"
+    assert document.member_text(text, "checkpoint") is None
+    assert document.member_text("{ }", "checkpoint") is None
+
+
+def test_json_text_is_a_whole_document():
+    with pytest.raises(ValueError):
+        pg_pulse.JsonText("{")
+    assert document.encode(pg_pulse.JsonText('{"n":\n1.10}'), "it") == '{"n": 1.10}'
+    with pytest.raises(pg_pulse.NotJson, match="no part of another"):
+        document.encode({"part": pg_pulse.JsonText("1")}, "it")
+    with pytest.raises(pg_pulse.NotJson):  # an object that answers to any name is none
+        document.encode(mock.Mock(), "it")
+
+
+def test_half_of_a_surrogate_pair_is_escaped():
+    assert document.encode({"a": "ü"}, "it") == '{"a":"ü"}'
+    assert document.encode({"a": "ü\ud800"}, "it") == '{"a":"\\u00fc\\ud800"}'
+
+
+def test_two_copies_of_the_library_know_the_words_of_each_other(tmp_path, monkeypatch):
+    shutil.copytree(pathlib.Path(pg_pulse.__file__).parent, tmp_path / "vendored_pulse")
+    monkeypatch.syspath_prepend(tmp_path)
+    other = importlib.import_module("vendored_pulse")
+    assert other.Failure is not pg_pulse.Failure
+    job = type("Ended", (), {"identifier": "act", "is_completed": False})
+    assert ends.of_raised(other.Failure("no", retry=False))["retry"] is False
+    result = ends.of_value(job, other.JsonText("1.10"))["result"]
+    assert document.encode(result, "it") == "1.10"
+    assert {error.__name__ for error in other.PulseError.__subclasses__()} == {
+        error.__name__ for error in pg_pulse.PulseError.__subclasses__()}
+
+
+@dataclasses.dataclass
+class Line:
+    sku: str
+    count: int = 1
+
+
+@dataclasses.dataclass
+class Order:
+    lines: list[Line]
+    at: datetime.datetime | None = None
+    total: decimal.Decimal = decimal.Decimal(0)
+    kind: Literal["web", "shop"] = "web"
+    tags: dict[str, int | str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        if not self.lines:
+            raise ValueError("an order has lines")
+
+
+def test_a_payload_becomes_what_the_annotation_says():
+    document = {"lines": [{"sku": "a"}, {"sku": "b", "count": 2}], "at": "2026-11-28T12:00:00Z",
+                "total": "1.10", "tags": {"n": 1, "t": "x"}, "unknown": True}
+    assert payload.convert(Order, document) == Order(
+        [Line("a"), Line("b", 2)], datetime.datetime(2026, 11, 28, 12, tzinfo=datetime.UTC),
+        decimal.Decimal("1.10"), "web", {"n": 1, "t": "x"})
+    assert payload.convert(float, 1) == 1 and payload.convert(list[None], [None]) == [None]
+
+
+@pytest.mark.parametrize("document, said", [
+    (7, "payload: Order is wanted, and int is given"),
+    ({}, "lines: is missing"),
+    ({"lines": []}, "payload: an order has lines"),
+    ({"lines": [{"sku": 1}]}, "lines.0.sku: str is wanted, and int is given"),
+    ({"lines": [{"sku": "a", "count": True}]}, "lines.0.count: int is wanted, and bool is given"),
+    ({"lines": [{"sku": "a"}], "at": "noon"}, "at: Invalid isoformat string: 'noon'"),
+    ({"lines": [{"sku": "a"}], "total": "x"}, "total: 'x' is no number"),
+    ({"lines": [{"sku": "a"}], "kind": "fax"}, "kind: one of 'web', 'shop' is wanted"),
+    ({"lines": [{"sku": "a"}], "tags": {"n": [1]}}, "tags.n: int is wanted, and list is given"),
+])
+def test_a_payload_is_refused_with_the_path(document, said):
+    with pytest.raises(payload.Refused) as refused:
+        payload.convert(Order, document)
+    assert str(refused.value) == said
+
+
+def test_a_task_refuses_a_payload_before_the_add():
+    @pg_pulse.task("order")
+    def act(order: Order):
+        pass
+
+    with pytest.raises(pg_pulse.PayloadRefused, match="the payload of order is refused: lines: is"):
+        act.add(None, {})
+
+
+def test_times_that_python_does_not_have_stay_texts():
+    assert calls._time("2026-11-28T12:00:00.5+00:00").microsecond == 500_000
+    assert calls._time(None) is None
+    assert [calls._time(text) for text in ("infinity", "10000-01-01T00:00:00+00:00")] == [
+        "infinity", "10000-01-01T00:00:00+00:00"]
+
+
+def test_the_versions_agree():
+    project = (ROOT / "clients/python/pyproject.toml").read_text()
+    assert re.search(r'^version = "(.*)"', project, re.M)[1] == errors.VERSION
+
+
+class Spoken:
+    """A job that keeps the lines of its log."""
+    is_over, unfinished_lines = False, None
+
+    def __init__(self):
+        self.logs = []
+
+    def log(self, text, level):
+        self.logs.append(text)
+
+
+@contextlib.contextmanager
+def speaking():
+    job = Spoken()
+    before, undo = output.current.set(job), output.route()
+    try:
+        yield job
+        output.finish_lines(job)
+    finally:
+        undo()
+        output.current.reset(before)
+
+
+def test_nothing_is_lost_that_threads_of_a_handler_print():
+    def say(number):
+        for _ in range(500):
+            print(number, end="")
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    with speaking() as spoken:
+        threads = [threading.Thread(target=contextvars.copy_context().run, args=(say, n))
+                   for n in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    sys.setswitchinterval(switch)
+    assert sorted("".join(spoken.logs)) == sorted("0123" * 500)
+
+
+def test_a_line_without_an_end_is_not_kept_whole():
+    with speaking() as spoken:
+        for _ in range(20_000):
+            print(".", end="")
+        assert len("".join(spoken.logs)) > 15_000
+    assert len("".join(spoken.logs)) == 20_000
+
+
+def test_prints_come_by_lines_and_records_whole():
+    logger = logging.getLogger("records")
+    with speaking() as spoken:
+        logger.addHandler(handler := logging.StreamHandler())
+        print("two\n\nlines\nand", end="")
+        try:
+            raise ValueError("it broke")
+        except ValueError:
+            logger.exception("one of the letters")
+        logger.removeHandler(handler)
+    two, lines, record, rest = spoken.logs
+    assert (two, lines, rest) == ("two", "lines", "and")
+    assert re.fullmatch(r"one of the letters\nTraceback .*\n  File .*\nValueError: it broke",
+                        record, re.S)
+
+
+def test_work_that_waits_runs_beside_other_work():
+    threads, barrier, done = handlers._Threads(3), threading.Barrier(3), queue.SimpleQueue()
+    for _ in ("new threads", "threads that are idle"):
+        for _ in range(3):
+            threads.start(lambda: done.put(barrier.wait()))
+        assert sorted(done.get(timeout=30) for _ in range(3)) == [0, 1, 2]
+
+
+def test_a_task_of_asyncio_that_exits_ends_its_handler_and_no_other():
+    async def leave():
+        sys.exit("bye")
+
+    @pg_pulse.task
+    async def act(payload):
+        await (asyncio.wait_for(leave(), 60) if payload == "exit" else asyncio.sleep(0))
+
+    running, answers = handlers.Handlers({"act": act}, 1), queue.SimpleQueue()
+    for payload_of, said in (("exit", "SystemExit: bye"), ("rest", None)):
+        document = {"id": "1", "identifier": "act"}
+        job = pg_pulse.Job(Port(), {"id": "1", "payload": payload_of, "job": document}, "")
+        running.start(job, lambda _, end: answers.put(end))
+        error = answers.get(timeout=30).get("error")
+        assert error is None if said is None else error.endswith(said)
+
+
+def test_a_second_signal_counts_when_it_comes_five_seconds_after_the_first(monkeypatch):
+    direct = importlib.import_module("pg_pulse.direct.worker")
+    worker = direct.Direct(types.SimpleNamespace(), "", "", 60)
+    told = []
+    worker._loop = types.SimpleNamespace(call_soon_threadsafe=lambda act: told.append(act.__name__))
+    for at in (1000, 1000.1, 1004.9, 1005.1):
+        monkeypatch.setattr(direct.time, "monotonic", lambda at=at: at)
+        worker.stop()
+    assert told == ["_leave", "_give_up"]
+
+
+def test_a_claim_of_a_job_in_hand_ends_the_old_claim():
+    direct = importlib.import_module("pg_pulse.direct.worker")
+    started = []
+    handlers_of_test = types.SimpleNamespace(start=lambda job, _: started.append(job))
+    worker = direct.Direct(handlers_of_test, "", "", 1)
+    worker._changed = asyncio.Event()
+    for token in ("1", "2"):
+        worker._start(("7", token, '{"payload":{},"attempts":1}', None, None))
+    old, new = started
+    assert (old.cancelled.reason, new.cancelled) == ("lost", None)
+    assert worker._jobs == {"7": new}
+
+
+def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():
+    direct = importlib.import_module("pg_pulse.direct.worker")
+    worker = direct.Direct(types.SimpleNamespace(takes=1, tasks={"act": pg_pulse.task(len)}),
+                           "", "", 1)
+    limits = {}
+
+    async def ask(text, _, within=None):
+        limits[re.search(r"pulse\.(\w+)", text)[1]] = within
+        worker._is_stopping |= "wait_for_job" in text
+        return [("alive", [], [])] if "heartbeat" in text else []
+    worker._claims = types.SimpleNamespace(query=ask)
+    worker._beats = types.SimpleNamespace(ask=ask)
+    asyncio.run(worker._claim_jobs())
+    assert limits == {"claim": 30, "wait_for_job": 50, "heartbeat": 30}
+
+
+class Port:
+    def __init__(self):
+        self.told = []
+
+    def tell(self, _, members):
+        self.told.append(members)
+
+
+def test_what_a_job_says_of_itself():
+    job = pg_pulse.Job(Port(), {"id": "1", "payload": {}, "job": {"id": "1"}}, "{}")
+    job.progress(decimal.Decimal("0.5"), message="half \0\ud800", stage=2)
+    job.progress(None, message="x" * 5000)
+    job.log("two\nlines")
+    job.log("é" * 5000)
+    assert job._port.told == [
+        {"progress": 0.5, "message": "half ?", "stage": "2"}, {"message": "x" * 1024},
+        {"log": "two\nlines", "level": "info"},
+        {"log": f"{'é' * 998}\n…\n{'é' * 998}", "level": "info"}]
+    for wrong in (50, -1, float("nan")):
+        with pytest.raises(ValueError, match="a fraction from 0 to 1, and not"):
+            job.progress(wrong)
+
+
+def test_ids_of_parents_are_texts_as_all_ids():
+    for parents, told in ((None, None), ([{"id": 7, "result": 1}], [{"id": "7", "result": 1}])):
+        job = pg_pulse.Job(None, {"id": "9", "payload": 1, "job": {"parents": parents}}, "")
+        assert job.parents == told
+
+
+def test_times_are_seconds_or_a_timedelta():
+    minute = datetime.timedelta(minutes=1)
+    assert pg_pulse.Failure("later", retry_in=minute).pg_pulse_end == {"retry_in": 60}
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="no number of seconds from 0 to 1000000000"):
+            pg_pulse.Failure("later", retry_in=wrong)
+        with pytest.raises(ValueError, match="the delay is"):
+            pg_pulse.Job.snooze(None, wrong)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: pg_pulse.add_job(None, "x", flags="ab"), "a list is wanted, and the text 'ab'"),
+    (lambda: pg_pulse.ended(None, "12"), "a list is wanted, and the text '12'"),
+    (lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "paylod": 1}]), "has no paylod"),
+    (lambda: pg_pulse.add_job(None, "x", unique={"by": ["a"]}), "unique has for, by and states"),
+    (lambda: pg_pulse.add_job(None, "x", unique={"for": 1, "bye": []}), "unique has for, by and"),
+    (lambda: pg_pulse.unique_key({"a": 1}, "ab"), "a list of members, and not the text 'ab'"),
+    (lambda: pg_pulse.add_job(object(), "x"), "a builtins.object is no connection"),
+])
+def test_a_wrong_argument_is_refused(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("grace", [-1, float("nan"), float("inf")])
+def test_what_is_no_time_of_grace_is_refused_at_once(grace):
+    with pytest.raises(ValueError, match="grace is .*, and no number of seconds"):
+        pg_pulse.work([pg_pulse.task(lambda: None)], grace=grace)
+
+
+@pytest.mark.parametrize("takes", [0, -1, 1.5, "7", True, 10_001])
+def test_what_is_no_number_of_jobs_is_refused_at_once(takes):
+    with pytest.raises(ValueError, match="takes is .*, and no number of jobs from 1 to 10,000"):
+        pg_pulse.task("mail", takes=takes)(lambda: None)
+    with pytest.raises(ValueError, match="takes is"):
+        pg_pulse.work([pg_pulse.task(lambda: None)], takes=takes)
+
+
+def test_checkers_of_types_know_the_library():
+    public = {name for name, each in vars(pg_pulse).items()
+              if not name.startswith("_") and not isinstance(each, types.ModuleType)}
+    assert set(pg_pulse.__all__) == public
+    for each in (pg_pulse.work, pg_pulse.task, pg_pulse.check_version, pg_pulse.unique_key,
+                 pg_pulse.Job.progress, pg_pulse.Job.complete, pg_pulse.Failure.__init__):
+        assert "return" in typing.get_type_hints(each) or typing.get_overloads(each), each
+
+
+def test_a_line_is_one_write_that_no_other_thread_divides(monkeypatch):
+    writes = []
+    stream = types.SimpleNamespace(write=writes.append, flush=lambda: None)
+    monkeypatch.setattr(output, "_plain_stdout", stream)
+    output.say("ship 7: sent")
+    assert writes == ["ship 7: sent\n"]
+
+
+def test_a_log_that_is_gone_ends_nothing(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    broken = types.SimpleNamespace(write=lambda text: os.write(-1, text.encode()))
+    for stream in (closed, broken):
+        monkeypatch.setattr(output, "_plain_stdout", stream)
+        output.say("ship 7: sent")
