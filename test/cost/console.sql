@@ -15,7 +15,7 @@ SELECT 1000000 + n, 'task ' || n % 50, '{}', 0, now(),
   FROM generate_series(1, 10000) AS n;
 VACUUM (ANALYZE) pulse.job, pulse.finished_job;
 SELECT cost.worker('{other}') AS worker \gset
-CALL cost.count_jobs();
+\ir ../support/counted.sql
 
 CREATE PROCEDURE cost.note_page(name text, statement text)
   LANGUAGE plpgsql AS $$
@@ -27,6 +27,8 @@ SELECT min(id) AS one FROM pulse.job \gset
 CALL cost.note_page('tasks', 'SELECT * FROM pulse.stats(1000, ''task'')');
 CALL cost.note_page('queues', 'SELECT * FROM pulse.stats(100, ''queue'')');
 CALL cost.note_page('jobs', 'SELECT * FROM pulse.list_jobs()');
+CALL cost.note_page('tabs', 'SELECT * FROM pulse.count_jobs()');
+CALL cost.note_page('tabs_of_queue', 'SELECT * FROM pulse.count_jobs(queue => ''queue 7'')');
 CALL cost.note_page('jobs_of_none', 'SELECT * FROM pulse.list_jobs(task => ''none'')');
 CALL cost.note_page('question', 'SELECT * FROM pulse.preview_operation(''cancel'', ''{}'')');
 CALL cost.note_page('question_of_one', format(

@@ -33,5 +33,5 @@ CALL cost.note_explanation('parked', 'SELECT * FROM pulse.explain_job(' || :park
 CALL cost.note_explanation('task', 'SELECT * FROM pulse.explain_task(''bulk'')');
 CALL cost.note_explanation('rare_task', 'SELECT * FROM pulse.explain_task(''rare'')');
 CALL cost.note_explanation('unserved', 'TABLE pulse.unserved');
-CALL cost.count_jobs();
+\ir ../support/counted.sql
 CALL cost.note_explanation('overview', 'TABLE pulse.overview');

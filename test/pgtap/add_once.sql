@@ -1,6 +1,6 @@
 -- add_job_once and forget_once: one job of a task and key in each period, whatever becomes of it.
 \ir support/setup.psql
-SELECT plan(78);
+SELECT plan(91);
 DELETE FROM pulse.remembered_key;
 
 CREATE ROLE shop;
@@ -212,6 +212,32 @@ SET LOCAL ROLE boss;
 SELECT is(pulse.forget_once('mail', 'theirs'), true, 'an operator forgets any key');
 RESET ROLE;
 
+-- --- list ---------------------------------------------------------------------------------------
+
+DELETE FROM pulse.remembered_key;
+SELECT id AS first FROM pulse.add_job_once('2 h', 'first', 'mail') \gset
+SELECT id AS second FROM pulse.add_job_once('1 h', 'second', 'mail') \gset
+SELECT id AS third FROM pulse.add_job_once('3 h', 'second', 'bill') \gset
+SELECT pulse.cancel_job(:first) \g /dev/null
+CREATE FUNCTION listed(task text = NULL, key text = NULL, max_rows int = 100) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT string_agg(l.identifier || ' ' || l.unique_key, ', ' ORDER BY l.ordinality)
+    FROM pulse.list_unique_keys(task, key, max_rows) WITH ORDINALITY AS l $$;
+SELECT is(listed(), 'bill second, mail first, mail second', 'keys are listed, the longest first');
+SELECT is(listed('mail'), 'mail first, mail second', 'of a task');
+SELECT is(listed(key => 'second'), 'bill second, mail second', 'of a key');
+SELECT is(listed('mail', 'second'), 'mail second', 'of both');
+SELECT is(listed(max_rows => 1), 'bill second', 'and so many');
+SELECT is((SELECT ROW(l.job_id, l.state, l.added_by, l.unique_until)::text
+             FROM pulse.list_unique_keys('mail', 'first') AS l),
+  (SELECT ROW(k.job_id, 'cancelled', current_user, k.unique_until)::text
+     FROM pulse.remembered_key AS k WHERE k.job_id = :first), 'with the job and its producer');
+SELECT throws_ok('SELECT pulse.list_unique_keys(max_rows => 0)', 'PU004', NULL,
+  'a number of rows is in range');
+SELECT later_by('1 h') \g /dev/null
+SELECT is(listed(), 'bill second, mail first', 'a key whose period is over is not listed');
+SELECT is(listed(key => 'second'), 'bill second', 'nor is it when it is asked for');
+
 -- --- age ----------------------------------------------------------------------------------------
 
 DELETE FROM pulse.remembered_key;
@@ -223,9 +249,33 @@ SELECT is(ARRAY(SELECT pulse_internal.prune(3) FROM generate_series(1, 3)), ARRA
   'keys whose period is over go in steps');
 SELECT is((SELECT string_agg(k.unique_key, ' ') FROM pulse.remembered_key AS k), 'later',
   'and no other key');
+INSERT INTO pulse.remembered_key
+SELECT 'mail', 'over ' || n, n, pulse.now() - interval '1 s' * n, 'shop'
+  FROM generate_series(1, 4) AS n;
+SELECT is(pulse_internal.prune(2), 2, 'a full step');
+INSERT INTO pulse.remembered_key
+VALUES ('mail', 'skipped', 5, pulse.now() - interval '1 day', 'shop');
+SELECT is(pulse_internal.prune(3), 2, 'the next step begins where the full step has come to');
+SELECT is(pulse_internal.prune(3), 1, 'and the next pruning begins at the oldest key');
 SELECT later_by('1 h') \g /dev/null
 SELECT is((pulse.tick() ->> 'pruned')::int, 1, 'a tick prunes them');
 SELECT is_empty('SELECT FROM pulse.remembered_key', 'to the last');
+
+-- The index still has the keys that earlier steps have deleted.
+INSERT INTO pulse.remembered_key
+SELECT 'mail', 'many ' || n, n, pulse.now() - interval '1 ms' * n, 'shop'
+  FROM generate_series(1, 400) AS n;
+CREATE FUNCTION read_by_a_step() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  age_idx CONSTANT regclass := 'pulse.remembered_key_age_idx';
+  before bigint := pg_stat_get_xact_tuples_returned(age_idx);
+BEGIN
+  PERFORM pulse_internal.prune(100, true);
+  RETURN pg_stat_get_xact_tuples_returned(age_idx) - before;
+END $$;
+SELECT read_by_a_step() \g /dev/null
+SELECT cmp_ok((SELECT max(read_by_a_step()) FROM generate_series(1, 3)), '<=', 101::bigint,
+  'a step reads the keys that it deletes, and none that are gone');
 
 SELECT is((SELECT 'pulse.remembered_key'::regclass::oid = ANY (e.extconfig) FROM pg_extension AS e
             WHERE e.extname = 'pg_pulse'), true, 'a dump contains the keys');

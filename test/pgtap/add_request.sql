@@ -117,7 +117,7 @@ SELECT is((SELECT payload::text FROM pulse.job WHERE id = :keyed), '[2]', 'as it
 -- --- age ----------------------------------------------------------------------------------------
 
 SET LOCAL pulse.clock_offset = '23h';
-SELECT is(pulse_internal.prune_idempotency_keys(
+SELECT is(pulse_internal.prune_by_age('pulse.idempotency_key', 'created_at',
             pulse_internal.retention(pulse_internal.setting_us('keep_idempotency_keys')), 100), 0,
   'keys are kept for a day');
 SET LOCAL pulse.clock_offset = '25h';

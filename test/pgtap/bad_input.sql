@@ -80,7 +80,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(251);
+SELECT plan(254);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -170,6 +170,7 @@ SELECT refuses(replace('SELECT pulse.' || c.call, 'ANN', :'ann'), c.code, c.call
                ('held(NULL)', 'PU004'), ('delete_finished(older_than => ''-1 day'')', 'PU004'),
                ('delete_finished(older_than => ''1000000 years'')', 'PU004'),
                ('list_jobs(older_than => ''-1 s'')', 'PU004'),
+               ('count_jobs(older_than => ''-1 s'')', 'PU004'),
                ('list_jobs(newer_than => ''1000000 years'')', 'PU004'),
                ('recoveries(newer_than => ''-1 s'')', 'PU004'),
                ('preview_operation(''retry'', ''{"newer_than": "-1 day"}'')', 'PU004'),
@@ -193,7 +194,9 @@ SELECT throws_ok('SELECT pulse.' || c.call, 'PU004', c.what || ' must not be nul
                ('list_jobs(max_rows => NULL)', 'max_rows'),
                ('list_ended_jobs(max_rows => NULL)', 'max_rows'),
                ('list_failures(max_rows => NULL)', 'max_rows'),
+               ('list_failures(max_checked => NULL)', 'max_checked'),
                ('list_flows(max_rows => NULL)', 'max_rows'),
+               ('list_unique_keys(max_rows => NULL)', 'max_rows'),
                ('flow_jobs(1, max_rows => NULL)', 'max_rows'),
                ('stats(NULL)', 'max_rows')) AS c (call, what);
 

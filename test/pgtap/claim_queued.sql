@@ -14,12 +14,26 @@ CREATE FUNCTION claimed(worker_id bigint, max_jobs int) RETURNS bigint
   LANGUAGE sql AS $$ SELECT cardinality(claimed_ids(worker_id, max_jobs)) $$;
 
 -- --- undone claims ------------------------------------------------------------------------------
+-- After the undo a claim checks the queues of all queue marks that the undone claim had taken, 32 a
+-- claim. Other tests may have left more, so a worker claims until a claim gets a job.
+
+CREATE FUNCTION claimed_at_last(worker_id bigint) RETURNS bigint[]
+  LANGUAGE plpgsql AS $$
+DECLARE
+  claimed bigint[] := '{}';
+BEGIN
+  FOR i IN 1 .. 400 LOOP
+    claimed := claimed_ids(worker_id, 10);
+    EXIT WHEN claimed <> '{}';
+  END LOOP;
+  RETURN claimed;
+END $$;
 
 SELECT given_job(queue_name => 'a') AS undone \gset
 SAVEPOINT before;
 SELECT is(claimed_ids(:bob, 10), ARRAY[:undone]::bigint[], 'given a claim');
 ROLLBACK TO before;
-SELECT is(claimed_ids(:bob, 10), ARRAY[:undone]::bigint[], 'undone, it finds the job again');
+SELECT is(claimed_at_last(:bob), ARRAY[:undone]::bigint[], 'undone, it finds the job again');
 
 -- --- order --------------------------------------------------------------------------------------
 

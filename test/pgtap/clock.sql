@@ -1,7 +1,7 @@
 -- sql/structure/clock.sql: the wall clock, and the liveness clock that no outage and no step can
 -- advance by more than a sweep interval and a quarter.
 \ir support/setup.psql
-SELECT plan(27);
+SELECT plan(28);
 
 SELECT expect_function('now', '', 'timestamp with time zone', 'volatile', 'invoker');
 
@@ -73,6 +73,15 @@ SELECT cmp_ok((SELECT skipped_time FROM pulse.sweep()), '>=', interval '59 min',
 SELECT is((SELECT skipped_time FROM pulse.sweep()), interval '0', 'the next one left nothing out');
 SELECT cmp_ok(max(vt_us) - :ticked::bigint, '<=', 6250000::bigint,
   'a stored outage is as short as the bound') FROM pulse.clock;
+SELECT id AS ended FROM pulse.register_worker('ended') \gset
+SELECT last_tick_was('0') AS ticked \gset
+UPDATE pulse.heartbeat SET detached_live_us = pulse_internal.live_now_us()
+ WHERE worker_id = :ended
+RETURNING detached_live_us AS stamped \gset
+SELECT pulse.sweep();
+SELECT cmp_ok(max(vt_us), '>=', :stamped::bigint,
+  'a sweep stores the clock up to the stamped end of a session, so a restart does not go behind it')
+  FROM pulse.clock;
 SELECT last_tick_was('0') AS ticked \gset
 UPDATE pulse.clock SET timeline = timeline - 1;
 SELECT lives_ok('SELECT pulse.sweep()', 'a sweep runs on a new timeline');

@@ -16,7 +16,7 @@ CREATE FUNCTION stored(which text) RETURNS pulse.schedule
 -- --- what a load stores --------------------------------------------------------------------------
 
 SELECT is(load('[{"name": "b", "identifier": "backup", "cron": "0 3 * * *"},
-                 {"name": "a", "identifier": "ask", "cron": "* * * * *", "fill": "2 hours",
+                 {"name": "a", "identifier": "ask", "cron": "0 0 1 1 *", "fill": "2 hours",
                   "payload": {"x": 1}, "queue_name": "q", "max_attempts": 3, "priority": -1,
                   "job_key": "k", "job_key_mode": "preserve_run_at"}]'), 'a added, b added',
   'items become schedules');
@@ -30,7 +30,7 @@ SELECT is((s.missed, s.missed_for, s.payload::text, s.queue_name, s.max_attempts
   '(all,02:00:00,"{""x"": 1}",q,3,-1,k,preserve_run_at)', 'fill makes up for what was missed')
   FROM stored('a') AS s;
 SELECT is(load('[{"name": "b", "identifier": "backup", "cron": "0 3 * * *"},
-                 {"name": "a", "identifier": "ask", "cron": "* * * * *", "fill": "2 hours",
+                 {"name": "a", "identifier": "ask", "cron": "0 0 1 1 *", "fill": "2 hours",
                   "payload": {"x": 1}, "queue_name": "q", "max_attempts": 3, "priority": -1,
                   "job_key": "k", "job_key_mode": "preserve_run_at"}]'),
   'a unchanged, b unchanged', 'a second load finds them');
@@ -66,9 +66,11 @@ SELECT is(load('[{"name": "a", "identifier": "ask", "cron": "0 * * * *"},
   'a unchanged, b resumed', 'and comes back');
 SELECT ok((stored('b')).paused, 'paused as the operator left it');
 
-UPDATE pulse.schedule SET next_due = next_due - interval '3 hours' WHERE name = 'a';
+UPDATE pulse.schedule SET next_due = date_trunc('hour', pulse.now()) - interval '2 hours'
+ WHERE name = 'a';
 SELECT is(load('[]'), 'a paused, b paused', 'an empty file pauses all of its set');
-SELECT is((stored('a')).missed_count, 3::bigint, 'and counts what no sweep has settled');
+-- A fourth hour may begin meanwhile.
+SELECT ok((stored('a')).missed_count IN (3, 4), 'and counts what no sweep has settled');
 SELECT is(load('[{"name": "other", "identifier": "ask", "cron": "0 * * * *"}]', 'elsewhere'),
   'other added', 'another set');
 SELECT is(load('[]'), NULL, 'is left alone');

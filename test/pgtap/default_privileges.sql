@@ -27,8 +27,12 @@ CREATE FUNCTION pg_temp.rights_on(extension name)
     SELECT 'pg_proc'::regclass, oid, proowner, coalesce(proacl, acldefault('f', proowner))
       FROM pg_proc
     UNION ALL SELECT 'pg_class'::regclass, oid, relowner, relacl FROM pg_class
-    UNION ALL SELECT 'pg_type'::regclass, oid, typowner, coalesce(typacl, acldefault('T', typowner))
-      FROM pg_type
+    -- Types that follow a table or another type are members from 17 on, and have no rights.
+    UNION ALL
+    SELECT 'pg_type'::regclass, t.oid, typowner, coalesce(typacl, acldefault('T', typowner))
+      FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
+     WHERE coalesce(c.relkind, 'c') = 'c'
+       AND NOT EXISTS (SELECT FROM pg_type AS element WHERE element.typarray = t.oid)
     UNION ALL SELECT 'pg_namespace'::regclass, oid, nspowner, nspacl FROM pg_namespace
   ), member (classid, id) AS (
     SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid

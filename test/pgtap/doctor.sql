@@ -1,7 +1,7 @@
 -- sql/guard/doctor.sql: each trouble that a transaction can plant is found, and is gone with its
 -- cause. test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(77);
+SELECT plan(83);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -119,9 +119,9 @@ SELECT is(found_after($$UPDATE pulse.worker SET tasks = '{mail}'$$,
 SELECT is(found_after($$SELECT pulse.register_worker('bob')$$,
                       $$UPDATE pulse.worker SET started_at = now() - interval '11 s'$$),
   'unattached workers: notice', 'a worker has no session of its own, as behind a pooler');
-SELECT is(found_after($$UPDATE pulse.worker SET info = '{"version": "0.0.9"}'$$),
+SELECT is(found_after($$UPDATE pulse.worker SET version = '0.0.9'$$),
   'worker versions apart: notice', 'a worker is of another version');
-SELECT is(found_after(format($$UPDATE pulse.worker SET info = '{"version": "%s"}'$$,
+SELECT is(found_after(format($$UPDATE pulse.worker SET version = '%s'$$,
                              pulse.version())), 'none', 'one of the same is not');
 SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
   $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$),
@@ -236,6 +236,55 @@ SELECT alike((SELECT detail FROM pulse.doctor() WHERE finding = 'paused queue'),
   'until it is resumed');
 ROLLBACK TO before_pauses;
 
+-- How many jobs wait behind a pause, beside jobs of others that have been due for longer.
+CREATE FUNCTION told_behind(name text, VARIADIC statements text[]) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  seen text;
+  statement text;
+BEGIN
+  BEGIN
+    PERFORM pulse.pause_queue(name);
+    FOREACH statement IN ARRAY statements LOOP
+      EXECUTE statement;
+    END LOOP;
+    seen := (SELECT substring(d.detail FROM 'and (.*) jobs wait behind it')
+               FROM pulse.doctor() AS d WHERE d.finding = 'paused queue');
+    RAISE EXCEPTION 'undone' USING ERRCODE = 'ZZ001';
+  EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
+    RETURN seen;
+  END;
+END $$;
+-- As commits count them, or where no commit counts, as part of them shows.
+SELECT CASE WHEN bool_and(d.is_exact) THEN '' ELSE 'at least ' END AS at_least
+  FROM pulse_internal.depths() AS d \gset
+PREPARE others AS INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'mail', 'other ' || n % 7, 'parked', now() - interval '2 h'
+  FROM generate_series(1, 1500) AS n;
+SELECT is(told_behind('legal', $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                                   FROM generate_series(1, 3) AS n$$), '3',
+  'jobs of all queues within are counted');
+SELECT is(told_behind('legal', 'EXECUTE others',
+            $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                FROM generate_series(1, 3) AS n$$), :'at_least' || '3',
+  'also behind jobs of others that have been due for longer');
+SELECT is(told_behind('legal', $$SELECT pulse.add_job('mail', queue_name => 'legal/1',
+                                          run_at => now() - interval '3 h')$$,
+            'EXECUTE others',
+            $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                FROM generate_series(2, 9) AS n$$),
+  CASE :'at_least' WHEN '' THEN '9' ELSE 'at least 1' END,
+  'a part of them is told as a part');
+SELECT is(found_after('EXECUTE others', $$SELECT given_held(1, 'concurrency => 2')$$),
+  'unserved task: error, held places: warning',
+  'beside such jobs held places are found as well');
+SELECT is(told_behind('legal', $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                                   FROM generate_series(1, 100) AS n$$), '100',
+  'a hundred queues are counted');
+SELECT is(told_behind('legal', $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                                   FROM generate_series(1, 150) AS n$$), 'more than 100',
+  'more are told as such');
+
 -- --- the server ---------------------------------------------------------------------------------
 
 SELECT ok(pulse_internal.is_nearly_full(100 * (1024 ^ 3)::bigint, 9 * (1024 ^ 3)::bigint)
@@ -296,7 +345,7 @@ SELECT is(found_after('GRANT SELECT ON pulse.job TO PUBLIC'),
 -- --- the answer ---------------------------------------------------------------------------------
 
 SELECT pulse.add_job('mial', run_at => now() - interval '2 min') AS mial \g /dev/null
-UPDATE pulse.worker SET tasks = '{mail}', info = '{"version": "0.0.9"}';
+UPDATE pulse.worker SET tasks = '{mail}', version = '0.0.9';
 SET LOCAL pulse.sweep_interval = -1;
 UPDATE pulse.clock SET last_tick = clock_timestamp() WHERE slot = 1;
 SELECT is((SELECT string_agg(DISTINCT severity, ' ' ORDER BY severity) FROM pulse.doctor()),

@@ -7,6 +7,8 @@ SELECT plan(43);
 -- The clock of this file, in seconds from now.
 CREATE FUNCTION at(seconds int) RETURNS text
   LANGUAGE sql AS $$ SELECT set_config('pulse.clock_offset', seconds::text, true) $$;
+-- No time passes but by at(), however slow the machine is.
+SELECT set_config('pulse.frozen_clock', pulse_internal.live_base_us()::text, true) \g /dev/null
 CREATE FUNCTION claimed(worker bigint) RETURNS bigint
   LANGUAGE sql AS $$ SELECT count(*) FROM pulse.claim(worker, 10) $$;
 CREATE FUNCTION ends() RETURNS text

@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(90);
+SELECT plan(105);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -123,6 +123,15 @@ SELECT pulse.drain_worker(:ann) \g /dev/null
 SELECT is(reasons(:job), format('fleet drained by {%s}, line place', :ann), 'all drain');
 SELECT set_eq('SELECT identifier FROM pulse.unserved', '{fax,mail}'::text[],
   'a worker that drains serves nothing');
+SELECT given_worker('zoe') AS zoe \gset
+SELECT is_empty('TABLE pulse.unserved', 'a worker may serve every task');
+SELECT pulse.serve_tasks(:zoe, NULL, '{"draining": true}') \g /dev/null
+SELECT is(reasons(:job), format('fleet drained by {%s,%s}, line place', :ann, :zoe),
+  'one that a signal drains tells so');
+SELECT is((SELECT status FROM pulse.worker_status WHERE id = :zoe), 'draining', 'and is seen to');
+SELECT is((SELECT status FROM pulse.heartbeat(:zoe)), 'alive',
+          'while no operator has asked for it');
+SELECT pulse.deregister_worker(:zoe) \g /dev/null
 SELECT id AS cid FROM pulse.register_worker('cid', NULL,
   '{"slots": 1, "forbidden_flags": ["gpu"]}') \gset
 SELECT is_empty('TABLE pulse.unserved', 'a worker may serve every task');
@@ -131,6 +140,22 @@ SELECT is(reasons(:fax), 'line place', 'which is not a flag of this one');
 SELECT claimed_ids(:cid, 1, '{fax}') \g /dev/null
 SELECT given_job('fax') AS fax2 \gset
 SELECT is(split_part(reasons(:fax2), ',', 1), format('fleet full by {%s}', :cid), 'all are full');
+SELECT id AS eve FROM pulse.register_worker('eve', '{copied}',
+  '{"slots": 2, "databases_of_slots": 3}') \gset
+SELECT given_job('copied') AS copied \gset
+SELECT is(reasons(:copied), format('fleet shared by {%s}, line place', :eve),
+  'jobs of other databases may have the slots of a worker of several');
+SELECT is(reasons_of_task('copied'), format('fleet shared by {%s}, line place', :eve),
+  'also of a task');
+SELECT given_worker('uma', '{copied}') AS uma \gset
+SELECT is(reasons(:copied), 'line place',
+  'a worker of this database alone has its slots to itself');
+SELECT pulse.deregister_worker(:uma), given_job('copied'), claimed_ids(:eve, 2) \g /dev/null
+SELECT given_job('copied') AS copied \gset
+SELECT is(split_part(reasons(:copied), ',', 1), format('fleet full by {%s', :cid),
+  'as many jobs of this database as slots fill the worker');
+SELECT pulse.deregister_worker(:eve) \g /dev/null
+DELETE FROM pulse.job WHERE identifier = 'copied';
 SELECT travel('1 h');
 SELECT is(split_part(reasons(:fax2), ',', 1), format('fleet unserved by {%s}', :cid),
   'silence is death');
@@ -233,6 +258,10 @@ SELECT is(reasons_of_task('copy'), format('fleet unserved by {%s}, line place', 
   'none is found of other tasks');
 UPDATE pulse.job SET run_at = now() + interval '1 h' WHERE identifier = 'bulk';
 UPDATE pulse.job SET run_at = now() + interval '2 h' WHERE id = :approval;
+SELECT pulse.add_job('mail', run_at => now() + interval '5 h') \g /dev/null
+SELECT alike((SELECT detail FROM pulse.explain_task('mail') WHERE kind = 'job'),
+  'No open job of it is due; the next open one is due at %',
+  'beside a parked job that is not found the answer is about open ones');
 SELECT pulse.set_task('mail', queue => 'legal') \g /dev/null
 SELECT answers($$SELECT blocker, until FROM pulse.explain_task('mail') WHERE kind = 'job'$$,
   ROW('future', now() + interval '2 h'),
@@ -262,6 +291,32 @@ SELECT count(pulse.add_job_after(ARRAY[:parent], 'bulk')) FROM generate_series(1
 SELECT pulse.add_job_after(ARRAY[:other], 'mail') \g /dev/null
 SELECT is(reasons_of_task('mail'), format('job parents {%s}, line place', :other),
   'a task whose job waits for another is found behind a thousand that do');
+
+-- --- numbers up to the bound --------------------------------------------------------------------
+
+CREATE FUNCTION told_of_task(identifier text) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT e.detail FROM pulse.explain_task(identifier) AS e WHERE e.blocker = 'place' $$;
+DELETE FROM pulse.job;
+INSERT INTO pulse.job (identifier, run_at)
+SELECT 'mail', now() - interval '1 h' FROM generate_series(1, 1000) AS n;
+SELECT given_job('mail') AS thousand_first, given_job('mail') AS thousand_second \gset
+SELECT matches((SELECT detail FROM pulse.explain_job(:thousand_first) WHERE blocker = 'place'),
+  '^It is number 1001 ', 'a job behind a thousand has an exact place');
+SELECT alike((SELECT detail FROM pulse.explain_job(:thousand_second) WHERE blocker = 'place'),
+  'More than 1000 jobs of its task come before it.', 'behind more the answer says so');
+SELECT alike(told_of_task('mail'), 'More than 1000 open jobs of it are due,%',
+  'more than a thousand due jobs of a task are told as such');
+DELETE FROM pulse.job WHERE id IN (:thousand_first, :thousand_second);
+SELECT alike(told_of_task('mail'), '1000 open jobs of it are due,%', 'a thousand are counted');
+UPDATE pulse.job SET priority = id % 50,
+       run_at = CASE WHEN id / 50 % 2 = 0 THEN now() + interval '1 h' ELSE run_at END;
+SELECT alike(told_of_task('mail'), '500 open jobs of it are due,%',
+  'so are those of many priorities, beside later ones');
+INSERT INTO pulse.job (identifier, priority, run_at)
+SELECT 'mail', n % 50, now() + interval '1 h' FROM generate_series(1, 5000) AS n;
+SELECT alike(told_of_task('mail'), 'At least ___ open jobs of it are due,%',
+  'of a great many priorities the answer tells a part');
 
 SELECT * FROM finish();
 ROLLBACK;

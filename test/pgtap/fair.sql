@@ -2,7 +2,7 @@
 -- Turns need shared memory of a server that preloads the library; what is said here of their order
 -- holds there.
 \ir support/setup.psql
-SELECT plan(29);
+SELECT plan(30);
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS preloaded \gset
 SELECT given_worker() AS ann \gset
 
@@ -159,6 +159,12 @@ SELECT promote_queues() \g /dev/null
 SELECT is(count(*), 0::bigint, 'a level that is fair no longer opens all its jobs')
   FROM pulse.job WHERE state = 'parked';
 SELECT is_empty('SELECT * FROM pulse.verify()', 'and verify() is silent');
+
+SELECT pulse.set_queue('deep/*', fair => true) \g /dev/null
+SELECT given_job('mail', 'deep/x/1'), given_job('mail', 'deep/y') \g /dev/null
+SELECT promote_queues() \g /dev/null
+SELECT set_eq($$SELECT level FROM pulse_internal.fair_levels() WHERE level LIKE 'deep%'$$,
+  '{deep/x,deep/y}'::text[], 'sweeps check each level that the settings of members make fair');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,7 +1,7 @@
 -- sql/flow/add_flow.sql and sql/flow/order.sql: add_flow adds all jobs or none, in an order that
 -- its waits allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(66);
+SELECT plan(68);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -65,6 +65,12 @@ SELECT results_eq(
   'VALUES (0::bigint, 1::bigint, 2::bigint, 1::bigint, 1::bigint)', 'each end is counted');
 SELECT is((SELECT last_finished_at FROM pulse.flows), (SELECT max(finished_at)
   FROM pulse.finished_job), 'with the time of the last one');
+SAVEPOINT counted;
+UPDATE pulse.finished_job SET state = 'quarantined' WHERE identifier = 'right';
+SELECT is((SELECT failed FROM pulse.flows), 1::bigint, 'a quarantined job counts as failed');
+UPDATE pulse.finished_job SET state = 'expired' WHERE identifier = 'right';
+SELECT is((SELECT failed FROM pulse.flows), 1::bigint, 'and so does an expired one');
+ROLLBACK TO counted;
 
 SELECT is_empty($$SELECT * FROM pulse.add_flow('[]')$$, 'a flow of no job is none');
 SELECT is((SELECT count(*)::int FROM pulse.add_flow('[{"identifier": "one"}]')), 1,

@@ -68,6 +68,7 @@ INSERT INTO calls VALUES
   ('progress(1, 1)'), ('complete(1, 1)'), ('fail(1, 1, ''boom'')'), ('snooze(1, 1, ''1 s'')'),
   ('complete_many(''{1}'', ''{1}'')'), ('fail_many(''{1}'', ''{1}'', ''{boom}'')'),
   ('release(''{1}'', ''{1}'')'), ('fence(1, 1)'), ('deregister_worker(1)'),
+  ('serve_tasks(1, NULL)'),
   ('declare_lost(1, ''gone'')'), ('sweep()'), ('tick()'), ('cancel_job(1)'), ('get_job(1)'),
   ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
   ('resume_queue(''post'')'), ('unset_queue(''post'')'), ('unset_task(''mail'')'), ('verify()'),

@@ -19,7 +19,7 @@ SELECT expect_function('list_failures',
   'states text[] DEFAULT ''{failed,quarantined}''::text[], task text DEFAULT NULL::text, '
   'queue text DEFAULT NULL::text, key text DEFAULT NULL::text, error text DEFAULT NULL::text, '
   'older_than interval DEFAULT NULL::interval, newer_than interval DEFAULT NULL::interval, '
-  'max_rows integer DEFAULT 20',
+  'max_rows integer DEFAULT 20, max_checked integer DEFAULT 20000',
   'TABLE(error_line text, jobs bigint, is_exact boolean, first_end timestamp with time zone, '
   'last_end timestamp with time zone, tasks text[])',
   'stable', 'invoker');

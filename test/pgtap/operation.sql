@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(144);
+SELECT plan(146);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -64,6 +64,11 @@ SELECT is((SELECT sample_ids FROM pulse.preview_operation('cancel', '{"task": "i
   ARRAY(SELECT id FROM pulse.job WHERE identifier = 'ink' ORDER BY id), 'and shows the first');
 SELECT is(previewed('cancel', format('{"ids": ["%s"]}', (SELECT max(id) FROM pulse.job))::json),
   '1 t', 'ids may be texts, which every language keeps');
+SELECT results_eq('SELECT action, states::text FROM pulse.operation_actions()',
+  $$VALUES ('retry', '{failed,quarantined,cancelled,expired}'),
+           ('cancel', '{ready,parked,running}'),
+           ('reschedule', '{ready,parked}'), ('fail', '{ready,parked}')$$,
+  'each action tells which states of jobs it may change');
 SELECT refuses(format('SELECT pulse.start_operation(%L, %L)', action, filter), 'PU004', what)
   FROM (VALUES ('delete', '{}', 'an unknown action is refused'), ('cancel', '[]', 'no object'),
     ('cancel', '{"tasks": "mail"}', 'a key that would be ignored'), ('cancel', NULL, 'no filter'),
@@ -206,8 +211,11 @@ SELECT is((pulse.run_operation(:op)).state, 'done', 'that has no step');
 SELECT is((pulse.run_operation((pulse.start_operation('retry', '{"task": "ink", "queue": "q",
     "states": ["failed", "expired"], "error": "secret", "key": "k"}')).id)).state, 'done', 'done');
 SELECT is((SELECT o.subject::jsonb FROM pulse.operations AS o ORDER BY o.id DESC LIMIT 1),
-  '{"states": "failed, expired", "task": "ink", "queue": "q"}',
+  '{"states": "failed, expired", "task": "ink", "queue": "q", "key": "a key", "error": "an error"}',
   'of an operation on jobs the subject is what everybody may read of the filter');
+SELECT pulse.start_operation('cancel', '{"older_than": "1 day"}') \g /dev/null
+SELECT is((SELECT o.subject ->> 'added' FROM pulse.operations AS o ORDER BY o.id DESC LIMIT 1),
+  'a time of the add', 'an observer learns that the filter has a time');
 SELECT id AS of_all FROM pulse.start_operation('retry', '{}') \gset
 SELECT is((SELECT o.subject::jsonb FROM pulse.operations AS o WHERE o.id = :of_all),
   '{"jobs": "all"}', 'or that it is of all jobs');

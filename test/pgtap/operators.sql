@@ -1,7 +1,7 @@
 -- sql/operator/change_jobs.sql: Graphile Worker's functions for operators, which touch no running
 -- job.
 \ir support/setup.psql
-SELECT plan(66);
+SELECT plan(68);
 
 SELECT expect_function('complete_jobs', 'job_ids bigint[]', 'SETOF pulse.job', 'volatile',
   'definer');
@@ -162,6 +162,10 @@ SELECT is((SELECT attempts || ' ' || max_attempts FROM
              pulse.reschedule_jobs(ARRAY[:job], attempts => 7, max_attempts => 7)), '7 7',
   'nor do attempts that leave it none');
 SELECT is(state_of(:job), 'failed', 'it stays failed');
+SELECT refuses(format('SELECT pulse.reschedule_jobs(ARRAY[%s], %s)', :job, c.arguments), 'PU004',
+               c.what || ' of a failed job is refused')
+  FROM (VALUES ('attempts => 8', 'more attempts than it may have'),
+               ('max_attempts => 6', 'a maximum below its attempts')) AS c (arguments, what);
 SELECT answers(format('SELECT id, state, attempts FROM
                          pulse.reschedule_jobs(ARRAY[%s], now(), attempts => 0)', :job),
   ROW(:job, 'ready', 0), 'attempts do');

@@ -58,6 +58,7 @@ perform_job                           |w   |ok!         |PU001       |PU001
 progress                              |w   |ok!         |PU001       |PU001
 register_worker                       |w   |ok          |ok          |ok
 release                               |w   |ok!         |ok          |ok
+serve_tasks                           |w   |ok!         |ok!         |PU002
 snooze                                |w   |ok!         |PU001       |PU001
 sweep                                 |wo  |ok          |ok          |ok
 task_limits                           |w   |ok          |ok          |ok
@@ -93,6 +94,7 @@ unset_task                            |o   |ok          |ok          |ok
 explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
+count_jobs                            |ob  |ok          |ok          |ok
 doctor                                |ob  |ok          |okN         |ok
 explain_task                          |ob  |ok          |ok          |ok
 flow_jobs                             |ob  |ok          |ok          |ok
@@ -100,7 +102,9 @@ job_attempts                          |ob  |ok          |ok          |ok
 list_ended_jobs                       |ob  |okE ok      |okE ok      |ok
 list_failures                         |ob  |okE ok      |okE ok      |ok
 list_flows                            |ob  |ok          |ok          |ok
+operation_actions                     |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok
+list_unique_keys                      |ob  |ok          |ok          |ok
 overview                              |ob  |ok          |ok          |ok
 queue_status                          |ob  |ok          |ok          |ok
 rate_histogram                        |ob  |ok          |ok          |ok
@@ -335,8 +339,8 @@ SELECT is_empty(
      WHERE r.is_internal AND has_function_privilege('pulse_' || l.letter, r.oid, 'EXECUTE')
            <> (l.letter IN ('o', 'b') AND ltrim(r.name, '_') IN (
                  'attachment_state', 'ended_live_us', 'first_id', 'interval', 'is_attached',
-                 'is_silent', 'least_threshold_us', 'live_now_us', 'loss_cause', 'running_ids',
-                 'setting_us', 'shard_of', 'slots_of', 'us'))$$,
+                 'is_missing', 'is_silent', 'least_threshold_us', 'live_now_us', 'loss_cause',
+                 'running_ids', 'setting_us', 'shard_of', 'status_of', 'told_number', 'us'))$$,
   'no role but the owner calls an internal function, except those that views call');
 
 SELECT is_empty(

@@ -41,7 +41,7 @@ INSERT INTO grid
     ('attach_worker call_handler check_host claim claim_job complete complete_many '
      'deregister_worker fail '
      'fail_late fail_many fence handler_tasks heartbeat held held_job perform_job '
-     'progress register_worker release snooze task_limits wait_for_job', 'w'),
+     'progress register_worker release serve_tasks snooze task_limits wait_for_job', 'w'),
     ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
@@ -55,13 +55,15 @@ INSERT INTO grid
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.first_id '
      'pulse_internal.interval pulse_internal.shard_of '
-     'pulse_internal.is_attached pulse_internal.is_silent '
+     'pulse_internal.is_attached pulse_internal.is_missing '
+     'pulse_internal.is_silent '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us '
      'pulse_internal.loss_cause '
      'pulse_internal.running_ids pulse_internal.setting_us '
-     'pulse_internal.slots_of pulse_internal.us stats '
-     'doctor explain_job explain_task flow_jobs job_attempts list_ended_jobs list_failures '
-     'list_flows list_jobs overview queue_status rate_histogram rate_history '
+     'pulse_internal.status_of pulse_internal.told_number pulse_internal.us stats '
+     'count_jobs doctor explain_job explain_task flow_jobs job_attempts list_ended_jobs '
+     'list_failures list_flows list_jobs list_unique_keys operation_actions overview queue_status '
+     'rate_histogram rate_history '
      'rates read_job recoveries unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid

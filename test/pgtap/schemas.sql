@@ -32,8 +32,8 @@ SELECT is_empty(
      WHERE p.pronamespace = 'pulse_internal'::regnamespace
        AND has_function_privilege('reference_all', p.oid, 'EXECUTE')
        AND p.proname <> ALL ('{attachment_state,ended_live_us,first_id,interval,is_attached,
-                               is_silent,least_threshold_us,live_now_us,loss_cause,running_ids,
-                               setting_us,shard_of,slots_of,us}')$$,
+                               is_missing,is_silent,least_threshold_us,live_now_us,loss_cause,
+                               running_ids,setting_us,shard_of,status_of,told_number,us}')$$,
   'and none calls an internal one, except those below the views');
 
 SELECT * FROM finish();

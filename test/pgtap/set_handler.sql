@@ -25,8 +25,9 @@ SELECT is((refusal_of($$SELECT pulse.set_task('mail', max_attempts => 3,
                       'pulse_op')).code, '00000', 'what is stored may be given again');
 SELECT is((refusal_of($$SELECT pulse.set_task('post', handler => 'admin.refund(json)')$$,
                       'pulse_op')).code, '42501', 'but to no other task');
-SELECT is((SELECT max_attempts || ' ' || handler FROM pulse.task WHERE identifier = 'mail'),
-  '3 admin.refund(pg_catalog.json)', 'the other settings are stored');
+-- From 16 on a server writes json without its schema.
+SELECT matches((SELECT max_attempts || ' ' || handler FROM pulse.task WHERE identifier = 'mail'),
+  '^3 admin\.refund\((pg_catalog\.)?json\)$', 'the other settings are stored');
 
 -- A superuser that calls the function of an operator lends it no right.
 CREATE FUNCTION public.tidy() RETURNS void LANGUAGE sql SECURITY DEFINER

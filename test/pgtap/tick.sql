@@ -117,10 +117,12 @@ SELECT expect_function('run_tick', 'INOUT result json DEFAULT NULL::json', 'proc
 SELECT is((SELECT proconfig FROM pg_proc WHERE oid = 'pulse.run_tick'::regproc), NULL,
   'it has no setting, which would forbid its COMMIT');
 SELECT refuses('CALL pulse.run_tick()', '2D000', 'and ticks in no transaction of others');
-CREATE FUNCTION read_only_tick() RETURNS refusal
-  LANGUAGE sql SET transaction_read_only = on AS $$ SELECT refusal_of('SELECT pulse.tick()') $$;
-SELECT is(r.code || ' ' || (r.hint LIKE 'CALL pulse.run_tick()%'), '25006 true',
-  'a read-only tick is told of run_tick()') FROM read_only_tick() AS r;
+SAVEPOINT writable;
+SET LOCAL transaction_read_only = on;
+SELECT r.code || ' ' || (r.hint LIKE 'CALL pulse.run_tick()%') AS refused
+  FROM refusal_of('SELECT pulse.tick()') AS r \gset
+ROLLBACK TO writable;
+SELECT is(:'refused'::text, '25006 true', 'a read-only tick is told of run_tick()');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();

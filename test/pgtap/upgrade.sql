@@ -11,7 +11,7 @@ SET LOCAL client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 DROP EXTENSION IF EXISTS pg_pulse;
 \ir support/catalogue.sql
-SELECT plan(21);
+SELECT plan(22);
 
 CREATE EXTENSION pg_pulse;
 CREATE TEMPORARY TABLE fresh AS SELECT * FROM pg_temp.catalogue();
@@ -38,7 +38,8 @@ GRANT SELECT (id, state) ON pulse.finished_job TO upgrade_observer;
 SELECT pulse.add_job('waits', '{"n": 1}', queue_name => 'q', job_key => 'k', flags => '{f}');
 UPDATE pulse.job SET flags = ARRAY(SELECT 'f' || n FROM generate_series(1, 100) AS n);
 SELECT pulse.add_job('runs', max_attempts => 3);
-SELECT w.id AS worker FROM pulse.register_worker('before') AS w \gset
+SELECT w.id AS worker FROM pulse.register_worker('before',
+  info => '{"slots": 3, "kill_grace_ms": 5000, "version": "0.2.0"}') AS w \gset
 SELECT c.id AS job, c.token FROM pulse.claim(:worker, 1, '{runs}') AS c \gset
 SELECT pulse.set_task('runs', timeout => '1 hour', handler => 'pg_catalog.now()');
 \o
@@ -71,6 +72,8 @@ SELECT is((SELECT row(timeout, handler)::text FROM pulse.task WHERE identifier =
           '(01:00:00,"pg_catalog.now()")', 'the settings of a task are kept');
 SELECT ok((SELECT status = 'alive' FROM pulse.heartbeat(:worker, ARRAY[:job]::bigint[])),
           'a worker of before lives on');
+SELECT is((SELECT row(w.slots, w.kill_grace, w.version)::text FROM pulse.worker AS w
+            WHERE w.id = :worker), '(3,00:00:05,0.2.0)', 'and what its info told is known');
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token),
                 'what was claimed before is completed afterwards');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');

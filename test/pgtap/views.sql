@@ -1,6 +1,6 @@
 -- sql/monitor/views.sql: what operators look at.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(23);
 
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
@@ -41,9 +41,9 @@ SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT answers(
   'SELECT name, hostname, pid, tasks, state, running_jobs, attached, heartbeat_interval,
           sweep_threshold, last_heartbeat_at < now() + interval ''10 s'',
-          silent_for >= ''10 s'' FROM pulse.worker_status WHERE name = ''ann''',
+          silent_for >= ''10 s'', silent FROM pulse.worker_status WHERE name = ''ann''',
   ROW('ann', 'h1', 7, '{mail}'::text[], 'alive', 2, false, interval '5 s', interval '20 s', true,
-      true),
+      true, false),
   'worker_status shows a worker, what it holds and how long it has been silent');
 SELECT answers(
   'SELECT state, running_jobs, attached, last_heartbeat_at >= now() + interval ''10 s'',
@@ -71,6 +71,10 @@ SELECT answers('SELECT identifier, jobs, oldest_claim <= now() + interval ''40 s
                  ORDER BY identifier',
   lines($$VALUES ('ink', 1, true), ('mail', 2, true)$$),
   'jobs of one that is silent beyond its threshold are, counted by task');
+SELECT answers('SELECT string_agg(w.name, '',''), count(*) = max(o.workers_silent)
+                  FROM pulse.worker_status AS w, pulse.overview AS o WHERE w.silent',
+  ROW('ann', true),
+  'which the overview counts as silent, too');
 SELECT pulse.set_task('slow', timeout => '10 s'), pulse.set_task('calm', stall_timeout => '10 s')
   FROM given_claimed_job(:bob, 'slow') AS s, given_claimed_job(:bob, 'calm') AS c \g /dev/null
 SELECT travel('55 s');

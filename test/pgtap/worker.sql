@@ -1,11 +1,13 @@
 -- sql/worker/register.sql: registration, the attached session, the orderly end.
 \ir support/setup.psql
-SELECT plan(72);
+SELECT plan(95);
 
 SELECT expect_function('register_worker',
   'name text, tasks text[] DEFAULT NULL::text[], info json DEFAULT NULL::json, '
   'heartbeat_interval interval DEFAULT NULL::interval', 'pulse.worker', 'volatile', 'definer');
 SELECT expect_function('attach_worker', 'worker_id bigint', 'void', 'volatile', 'definer');
+SELECT expect_function('serve_tasks',
+  'worker_id bigint, tasks text[], info json DEFAULT NULL::json', 'void', 'volatile', 'definer');
 SELECT expect_function('deregister_worker', 'worker_id bigint', 'void', 'volatile', 'definer');
 
 -- --- register_worker ----------------------------------------------------------------------------
@@ -105,6 +107,47 @@ SELECT refuses('SELECT pulse.attach_worker(0)', 'PU002', 'an unknown worker cann
 SELECT refuses('SELECT pulse.attach_worker(NULL)', 'PU002', 'nor can NULL');
 SELECT pulse.declare_lost(:eve, 'gone') \g /dev/null
 SELECT refuses(format('SELECT pulse.attach_worker(%s)', :eve), 'PU002', 'nor a lost one');
+
+-- --- serve_tasks --------------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT id AS gus FROM pulse.register_worker('gus', '{mail}', '{"hostname": "h2", "slots": 1}') \gset
+SELECT given_job('ink') AS ink \gset
+SELECT is(claimed_ids(:gus), '{}', 'the job of a task that no registration named stays');
+SELECT lives_ok(format('SELECT pulse.serve_tasks(%s, ''{ink}'')', :gus),
+                'a worker tells its tasks');
+SELECT is(claimed_ids(:gus), ARRAY[:ink::bigint], 'the next claim without tasks hands out the job');
+SELECT given_job() AS job \gset
+SELECT is(claimed_ids(:gus), '{}', 'and no job of a task that the worker has lost');
+SELECT answers(format('SELECT tasks, slots, hostname FROM pulse.worker_status WHERE id = %s', :gus),
+  ROW('{ink}'::text[], 1, 'h2'), 'views show the tasks, and all else as registered');
+SELECT pulse.serve_tasks(:gus, NULL, '{"hostname": "h3", "slots": 4}') \g /dev/null
+SELECT answers(format('SELECT tasks, slots, hostname FROM pulse.worker_status WHERE id = %s', :gus),
+  ROW(NULL, 4, 'h2'), 'info tells the slots anew, and never another machine');
+SELECT is(claimed_ids(:gus), ARRAY[:job::bigint], 'NULL means every task');
+SELECT answers($$SELECT r.pid, r.slots, r.kill_grace, r.version FROM pulse.register_worker('hal',
+    info => '{"pid": 12, "slots": "2", "kill_grace_ms": 1500, "version": "9.9"}') AS r$$,
+  ROW(12, 2, '1.5 s'::interval, '9.9'), 'a registration stores what info tells');
+SELECT answers($$SELECT r.pid, r.slots, r.kill_grace, r.version FROM pulse.register_worker('ida',
+    info => '{"pid": "12x", "slots": 1234567, "kill_grace_ms": -1}') AS r$$,
+  ROW(NULL::int, NULL::int, NULL::interval, NULL::text),
+  'and takes for not told what is no number, or too long');
+SELECT pulse.serve_tasks(:gus, NULL, '{"pid": 13, "kill_grace_ms": 250, "version": "9.8"}')
+  \g /dev/null
+SELECT answers(format('SELECT pid, slots, kill_grace, version FROM pulse.worker WHERE id = %s',
+                      :gus),
+  ROW(NULL::int, NULL::int, '250 ms'::interval, '9.8'),
+  'serve_tasks stores it anew but for the pid');
+SELECT pulse.serve_tasks(:gus, NULL) \g /dev/null
+SELECT answers(format('SELECT kill_grace, info ->> ''pid'' FROM pulse.worker WHERE id = %s',
+                      :gus),
+  ROW('250 ms'::interval, '13'), 'and without info keeps all that it told');
+SELECT refuses(format('SELECT pulse.serve_tasks(%s, %s)', :gus, t.tasks), 'PU004',
+               'serve_tasks refuses ' || t.tasks)
+  FROM (VALUES ('''{../x}'''), ('''{mail,NULL}'''), ('''{{mail},{ink}}''')) AS t (tasks);
+SELECT refuses('SELECT pulse.serve_tasks(0, ''{mail}'')', 'PU002', 'an unknown worker serves none');
+SELECT refuses('SELECT pulse.serve_tasks(NULL, ''{mail}'')', 'PU002', 'nor does NULL');
+SELECT refuses(format('SELECT pulse.serve_tasks(%s, ''{mail}'')', :eve), 'PU002', 'nor a lost one');
 
 -- --- deregister_worker --------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ namespace pulse {
 namespace {
 
 // Lets calls stay until they may go.
-class Gate {
+class CallGate {
  public:
   void open() {
     const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ TEST(BlockingCalls, OneThreadServesCallsThatFollowEachOther) {
 
 TEST(BlockingCalls, CallsThatStayAreLimited) {
   BlockingCalls calls(2);
-  const auto gate = std::make_shared<Gate>();
+  const auto gate = std::make_shared<CallGate>();
   EXPECT_FALSE(calls.run([gate] { gate->pass(); }));
   EXPECT_FALSE(calls.run([gate] { gate->pass(); }));
   EXPECT_EQ(calls.run([] { FAIL() << "a third one ran"; }), std::errc::device_or_resource_busy);
@@ -54,7 +54,7 @@ TEST(BlockingCalls, CallsThatStayAreLimited) {
 }
 
 TEST(BlockingCalls, ACallOutlivesItsOwner) {
-  const auto gate = std::make_shared<Gate>();
+  const auto gate = std::make_shared<CallGate>();
   const auto ended = std::make_shared<std::promise<void>>();
   {
     BlockingCalls calls(1);

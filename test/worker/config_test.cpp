@@ -10,13 +10,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::variant<Config, EarlyExit> parsed(std::vector<const char*> arguments) {
+std::variant<Config, EarlyExit> parsed_config(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "pulse-worker");
   return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
 Config must_parse(const std::vector<const char*>& arguments) {
-  auto result = parsed(arguments);
+  auto result = parsed_config(arguments);
   if (const auto* early = std::get_if<EarlyExit>(&result)) {
     ADD_FAILURE() << early->text;
     return {};
@@ -25,7 +25,7 @@ Config must_parse(const std::vector<const char*>& arguments) {
 }
 
 void expect_usage_error(const std::vector<const char*>& arguments, const std::string& named) {
-  const auto result = parsed(arguments);
+  const auto result = parsed_config(arguments);
   const auto* early = std::get_if<EarlyExit>(&result);
   ASSERT_NE(early, nullptr) << named << " was accepted";
   EXPECT_EQ(early->code, ExitCode::usage);
@@ -34,7 +34,7 @@ void expect_usage_error(const std::vector<const char*>& arguments, const std::st
 
 TEST(CommandLine, nothing_is_needed) {
   const Config config = must_parse({});
-  EXPECT_EQ(config.database, "");
+  EXPECT_EQ(config.databases.at(0).text, "");
   EXPECT_EQ(config.tasks, "tasks");
   EXPECT_GE(config.concurrency, 1);
   EXPECT_EQ(config.prefetch, std::nullopt);
@@ -95,9 +95,20 @@ TEST(CommandLine, of_what_is_given_twice_the_last_counts) {
   EXPECT_EQ(config.name, "mail");
   EXPECT_EQ(config.http->text(), "127.0.0.1:8000");
   EXPECT_EQ(config.log_format, LogFormat::text);
-  EXPECT_EQ(config.database, "two");
+  EXPECT_EQ(config.databases.size(), 2U);
   EXPECT_EQ(config.prefetch, 9);
   EXPECT_EQ(config.max_held_bytes, std::size_t{2} * 1024 * 1024);
+}
+
+TEST(CommandLine, a_database_has_a_name_unless_libpq_has_such_an_option) {
+  const Config config = must_parse({"--database", "shop=host=a dbname=shop", "-d", "eu-2=eu", "-d",
+                                    "host=b dbname=c", "-d", "postgresql://h/d?user=x", "-d",
+                                    "Shop=dbname=e", "-d", "f", "-d", "dbname=g"});
+  std::string read;
+  for (const DatabaseOption& each : config.databases) read += each.name + '|' + each.text + '\n';
+  EXPECT_EQ(read,
+            "shop|host=a dbname=shop\neu-2|eu\n|host=b dbname=c\n|postgresql://h/d?user=x\n"
+            "|Shop=dbname=e\n|f\n|dbname=g\n");
 }
 
 TEST(CommandLine, lists_grow) {
@@ -147,7 +158,7 @@ TEST(CommandLine, every_option_arrives) {
                                     "worker",
                                     "--http-name",
                                     "worker.shop.svc"});
-  EXPECT_EQ(config.database, "postgresql://h/db");
+  EXPECT_EQ(config.databases.at(0).text, "postgresql://h/db");
   EXPECT_EQ(config.tasks, "/srv/tasks");
   EXPECT_EQ(config.concurrency, 8);
   EXPECT_EQ(config.prefetch, 0);
@@ -197,7 +208,7 @@ TEST(CommandLine, bad_usage_names_the_value) {
 
 TEST(CommandLine, help_and_version_end_well) {
   for (const char* flag : {"--help", "--version"}) {
-    const auto result = parsed({flag});
+    const auto result = parsed_config({flag});
     const auto* early = std::get_if<EarlyExit>(&result);
     ASSERT_NE(early, nullptr);
     EXPECT_EQ(early->code, ExitCode::drained);

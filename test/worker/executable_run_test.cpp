@@ -10,8 +10,6 @@
 namespace pulse {
 namespace {
 
-using Kind = ExecutionEnd::Kind;
-using StoppedBy = ExecutionEnd::StoppedBy;
 using std::chrono::milliseconds;
 
 class ExecutableRunTest : public TaskBench {};

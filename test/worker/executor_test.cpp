@@ -64,6 +64,16 @@ TEST_F(ExecutorTest, the_log_of_a_failure_has_the_last_line_of_what_was_said) {
   EXPECT_TRUE(capture_.has("reason=\"exit code 1: ValueError: a: b\"")) << capture_.text();
 }
 
+TEST_F(ExecutorTest, the_log_of_a_failure_quotes_no_frame_of_a_stack) {
+  given_worker();
+  given_running({{.id = 1}});
+  ExecutionEnd end = failure(1, "Error: no such customer\n    at find (shop.js:7)\n    at run\n");
+  end.is_answer = true;
+  end_task(1, end);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(capture_.has("reason=\"Error: no such customer\"")) << capture_.text();
+}
+
 TEST_F(ExecutorTest, the_log_of_an_answer_is_its_error) {
   given_worker();
   given_running({{.id = 1}});

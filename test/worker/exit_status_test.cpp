@@ -15,12 +15,12 @@ namespace pulse {
 namespace {
 
 using minder::Report;
-using Kind = ExecutionEnd::Kind;
 
 TEST(ExecutionEnd, exit_codes_have_their_kinds) {
-  EXPECT_EQ(describe_end({Report::kExited, 0, 0}, "/t/a").kind, Kind::succeeded);
-  EXPECT_EQ(describe_end({Report::kExited, 1, 0}, "/t/a").kind, Kind::failed);
-  EXPECT_EQ(describe_end({Report::kExited, 100, 0}, "/t/a").kind, Kind::failed_for_good);
+  EXPECT_EQ(describe_end({Report::kExited, 0, 0}, "/t/a").kind, ExecutionEnd::Kind::succeeded);
+  EXPECT_EQ(describe_end({Report::kExited, 1, 0}, "/t/a").kind, ExecutionEnd::Kind::failed);
+  EXPECT_EQ(describe_end({Report::kExited, 100, 0}, "/t/a").kind,
+            ExecutionEnd::Kind::failed_for_good);
   EXPECT_EQ(describe_end({Report::kExited, 101, 0}, "/t/a").error, "exited with code 101");
 }
 
@@ -40,7 +40,7 @@ TEST(ExecutionEnd, who_stopped_it_is_kept) {
 TEST(ExecutionEnd, want_of_resources_is_not_the_fault_of_the_task) {
   for (const int error : {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY}) {
     const ExecutionEnd end = describe_end({Report::kNotStarted, error, Report::kExecute}, "/t/a");
-    EXPECT_EQ(end.kind, Kind::not_started);
+    EXPECT_EQ(end.kind, ExecutionEnd::Kind::not_started);
     EXPECT_TRUE(end.is_transient) << error;
   }
   EXPECT_TRUE(describe_end({Report::kNotStarted, ESTALE, Report::kChanged}, "/t/a").is_transient);

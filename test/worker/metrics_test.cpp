@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 class MetricsTest : public ::testing::Test {
  protected:
   MetricsTest() {
+    metrics_.begin_database("");
     capture_.log().listen(
         [this](std::string_view event, Log::Fields fields) { metrics_.take_event(event, fields); });
   }
@@ -48,6 +49,26 @@ TEST_F(MetricsTest, jobs_are_counted_by_task_and_outcome) {
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="failed",task="mail"} 1)"));
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="cancelled",task="mail"} 1)"));
   EXPECT_TRUE(has(R"(pulse_jobs_finished_total{outcome="released",task="report"} 1)"));
+}
+
+TEST_F(MetricsTest, databases_are_told_apart_by_a_label) {
+  Log shop(capture_.log(), "shop");
+  shop.info("claimed", {{"job", 1}, {"task", "mail"}});
+  shop.warning("reconnecting", {{"connection", "claim"}});
+  claim("mail");
+  EXPECT_TRUE(has(R"(pulse_jobs_claimed_total{database="shop",task="mail"} 1)")) << text();
+  EXPECT_TRUE(has(R"(pulse_jobs_claimed_total{task="mail"} 1)"));
+  EXPECT_TRUE(has(R"(pulse_reconnects_total{connection="claim",database="shop"} 1)"));
+}
+
+TEST_F(MetricsTest, the_series_of_a_database_begin_at_zero) {
+  EXPECT_FALSE(has(R"(pulse_stale_refusals_total{database="node2"} 0)"));
+  metrics_.begin_database("node2");
+  EXPECT_TRUE(has(R"(pulse_stale_refusals_total{database="node2"} 0)")) << text();
+  EXPECT_TRUE(has(R"(pulse_jobs_recovered_total{by="host",database="node2"} 0)"));
+  Log(capture_.log(), "node2").warning("stale", {{"job", 1}});
+  metrics_.begin_database("node2");
+  EXPECT_TRUE(has(R"(pulse_stale_refusals_total{database="node2"} 1)")) << "begun once";
 }
 
 TEST_F(MetricsTest, what_ran_is_in_the_histogram_of_its_task) {

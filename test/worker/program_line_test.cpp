@@ -15,13 +15,13 @@ Hello hello_of(const std::string& line) {
   return hello.value_or(Hello{});
 }
 
-std::string refusal_of(const std::string& line) {
+std::string refusal_of_line(const std::string& line) {
   std::string why;
   return parse_hello(line, why) ? "accepted" : why;
 }
 
 std::string refusal_of_tasks(const std::string& tasks) {
-  return refusal_of(R"({"hello":{"protocol":1,"tasks":)" + tasks + "}}");
+  return refusal_of_line(R"({"hello":{"protocol":1,"tasks":)" + tasks + "}}");
 }
 
 TEST(HelloTest, says_how_many_jobs_at_once) {
@@ -41,27 +41,27 @@ TEST(HelloTest, takes_one_job_at_a_time_where_it_does_not_say) {
 }
 
 TEST(HelloTest, may_have_members_of_later_protocols) {
-  EXPECT_EQ(refusal_of(R"({"hello":{"protocol":1,"new":1,"tasks":{"a":{"new":1}}},"new":1})"),
+  EXPECT_EQ(refusal_of_line(R"({"hello":{"protocol":1,"new":1,"tasks":{"a":{"new":1}}},"new":1})"),
             "accepted");
 }
 
 TEST(HelloTest, is_the_first_line) {
   for (const char* line : {"", "x", "[]", "17", R"({"id":"17","result":1})", R"({"hello":1})"}) {
-    EXPECT_EQ(refusal_of(line), "a line before its hello") << line;
+    EXPECT_EQ(refusal_of_line(line), "a line before its hello") << line;
   }
 }
 
 TEST(HelloTest, is_of_this_protocol) {
-  EXPECT_EQ(refusal_of(R"({"hello":{"tasks":{"a":{}}}})"),
+  EXPECT_EQ(refusal_of_line(R"({"hello":{"tasks":{"a":{}}}})"),
             "a hello of protocol none, and this worker speaks protocol 1");
-  EXPECT_EQ(refusal_of(R"({"hello":{"protocol":"1","tasks":{"a":{}}}})"),
+  EXPECT_EQ(refusal_of_line(R"({"hello":{"protocol":"1","tasks":{"a":{}}}})"),
             "a hello of protocol \"1\", and this worker speaks protocol 1");
 }
 
 TEST(HelloTest, takes_a_number_of_jobs_that_exists) {
   for (const char* takes : {"0", "-1", "1.5", "\"5\"", "null", "10001", "18446744073709551615"}) {
     const std::string members = std::string(R"("takes":)") + takes;
-    EXPECT_EQ(refusal_of(R"({"hello":{"protocol":1,"tasks":{"a":{}},)" + members + "}}"),
+    EXPECT_EQ(refusal_of_line(R"({"hello":{"protocol":1,"tasks":{"a":{}},)" + members + "}}"),
               "a hello that takes a number of jobs that is not from 1 to 10000");
     EXPECT_EQ(refusal_of_tasks(R"({"a":{)" + members + "}}"),
               "task 'a' of its hello takes a number of jobs that is not from 1 to 10000");
@@ -69,7 +69,7 @@ TEST(HelloTest, takes_a_number_of_jobs_that_exists) {
 }
 
 TEST(HelloTest, has_tasks_that_can_be_named) {
-  EXPECT_EQ(refusal_of(R"({"hello":{"protocol":1}})"), "a hello without tasks");
+  EXPECT_EQ(refusal_of_line(R"({"hello":{"protocol":1}})"), "a hello without tasks");
   EXPECT_EQ(refusal_of_tasks("{}"), "a hello without tasks");
   EXPECT_EQ(refusal_of_tasks(R"(["a"])"), "a hello without tasks");
   EXPECT_EQ(refusal_of_tasks(R"({"a":7})"), "task 'a' of its hello has no object of settings");
@@ -106,6 +106,9 @@ TEST(JobOfLineTest, is_read_from_the_beginning_of_a_line) {
   EXPECT_EQ(job_of_line(R"({"id":"17","result":"xxx)"), 17);
   EXPECT_EQ(job_of_line(R"( { "id" : 17 , "result":)"), 17);
   EXPECT_EQ(job_of_line(R"({"id":"17"})"), 17);
+  const auto named = job_of_line(R"({"id":"shop:17","result":xxx)");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->text(), "shop:17");
   for (const char* line : {"", R"({"result":1,"id":"17"})", R"({"id":"seventeen"})", R"({"id":)"}) {
     EXPECT_EQ(job_of_line(line), std::nullopt) << line;
   }

@@ -7,8 +7,6 @@
 namespace pulse {
 namespace {
 
-using Kind = ExecutionEnd::Kind;
-using StoppedBy = ExecutionEnd::StoppedBy;
 using std::chrono::milliseconds;
 
 class SupervisedChildTest : public TaskBench {

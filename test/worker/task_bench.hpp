@@ -25,11 +25,15 @@
 #include "base/loop/boot_clock.hpp"
 #include "base/loop/event_loop.hpp"
 #include "base/loop/unique_fd.hpp"
+#include "jobs/execution_report.hpp"
 #include "task/executable/environment.hpp"
 #include "task/executable/run.hpp"
 #include "task/executable/tasks_folder.hpp"
 
 namespace pulse {
+
+using Kind = ExecutionEnd::Kind;
+using StoppedBy = ExecutionEnd::StoppedBy;
 
 constexpr std::chrono::seconds kTestLimit{60};
 

@@ -12,8 +12,6 @@
 namespace pulse {
 namespace {
 
-using Kind = ExecutionEnd::Kind;
-using StoppedBy = ExecutionEnd::StoppedBy;
 using std::chrono::milliseconds;
 
 // Of silence; no machine is so slow that it keeps a worker from pinging for so long.

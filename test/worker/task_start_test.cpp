@@ -14,8 +14,6 @@
 namespace pulse {
 namespace {
 
-using Kind = ExecutionEnd::Kind;
-
 class TaskStartTest : public TaskBench {};
 
 // Past the C library, which refuses to change the signals it uses itself.

@@ -9,7 +9,7 @@
 namespace pulse {
 namespace {
 
-using Kind = TaskRefusal::Kind;
+using RefusalKind = TaskRefusal::Kind;
 
 class TasksFolderTest : public TaskBench {
  protected:
@@ -52,7 +52,7 @@ TEST_F(TasksFolderTest, what_is_refused_is_listed_with_the_reason) {
   const auto listing = must_open().list();
   EXPECT_EQ(listing.identifiers, std::vector<std::string>{"good"});
   EXPECT_EQ(listing.refusals.size(), 3U);
-  for (const TaskRefusal& refusal : listing.refusals) EXPECT_EQ(refusal.kind, Kind::unsafe);
+  for (const TaskRefusal& refusal : listing.refusals) EXPECT_EQ(refusal.kind, RefusalKind::unsafe);
 }
 
 TEST_F(TasksFolderTest, a_name_is_found_with_its_path) {
@@ -99,15 +99,15 @@ TEST_F(TasksFolderTest, a_name_is_1_to_128_characters_and_stays_inside) {
                                   std::string(129, 'a'),
                                   std::string(4096, 'a')}) {
     EXPECT_FALSE(TasksFolder::is_valid_name(name)) << name;
-    EXPECT_EQ(refusal_of(name).kind, Kind::bad_name) << name;
+    EXPECT_EQ(refusal_of(name).kind, RefusalKind::bad_name) << name;
   }
 }
 
 TEST_F(TasksFolderTest, a_missing_name_is_not_found) {
   given_task("file", "");
-  EXPECT_EQ(refusal_of("nothing").kind, Kind::not_found);
-  EXPECT_EQ(refusal_of("no/folder").kind, Kind::not_found);
-  EXPECT_EQ(refusal_of("file/below").kind, Kind::not_found);
+  EXPECT_EQ(refusal_of("nothing").kind, RefusalKind::not_found);
+  EXPECT_EQ(refusal_of("no/folder").kind, RefusalKind::not_found);
+  EXPECT_EQ(refusal_of("file/below").kind, RefusalKind::not_found);
 }
 
 TEST_F(TasksFolderTest, what_is_no_executable_file_is_not_executable) {
@@ -122,7 +122,7 @@ TEST_F(TasksFolderTest, what_is_no_executable_file_is_not_executable) {
   socket_path.copy(address.sun_path, socket_path.size());
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   for (const char* name : {"plain", "folder", "fifo", "socket"}) {
-    EXPECT_EQ(refusal_of(name).kind, Kind::not_executable) << name;
+    EXPECT_EQ(refusal_of(name).kind, RefusalKind::not_executable) << name;
   }
 }
 
@@ -136,7 +136,7 @@ TEST_F(TasksFolderTest, links_are_refused_wherever_they_lead) {
   std::filesystem::create_directory_symlink("inside", path_of("tasks/alias"));
   std::filesystem::create_directory_symlink("/proc/self/root", path_of("tasks/magic"));
   for (const char* name : {"out", "in", "dangling", "bin/true", "alias/good", "magic/bin/true"}) {
-    EXPECT_EQ(refusal_of(name).kind, Kind::unsafe) << name;
+    EXPECT_EQ(refusal_of(name).kind, RefusalKind::unsafe) << name;
   }
 }
 
@@ -147,21 +147,21 @@ TEST_F(TasksFolderTest, what_others_may_write_is_refused) {
   given_task("shared/inside", "");
   ASSERT_EQ(chmod(path_of("tasks/shared").c_str(), 0777), 0);
   for (const char* name : {"world", "group", "shared/inside"}) {
-    EXPECT_EQ(refusal_of(name).kind, Kind::unsafe) << name;
+    EXPECT_EQ(refusal_of(name).kind, RefusalKind::unsafe) << name;
   }
   for (const mode_t mode : {0777, 0775, 01777}) {
     ASSERT_EQ(chmod(folder_path().c_str(), mode), 0);
     TaskRefusal refusal;
     EXPECT_FALSE(TasksFolder::open(folder_path(), refusal));
-    EXPECT_EQ(refusal.kind, Kind::unsafe);
+    EXPECT_EQ(refusal.kind, RefusalKind::unsafe);
   }
 }
 
 TEST_F(TasksFolderTest, what_gives_rights_is_refused) {
   given_task("setuid", "", 04755);
   given_task("setgid", "", 02755);
-  EXPECT_EQ(refusal_of("setuid").kind, Kind::unsafe);
-  EXPECT_EQ(refusal_of("setgid").kind, Kind::unsafe);
+  EXPECT_EQ(refusal_of("setuid").kind, RefusalKind::unsafe);
+  EXPECT_EQ(refusal_of("setgid").kind, RefusalKind::unsafe);
 }
 
 TEST_F(TasksFolderTest, what_another_user_owns_is_refused) {
@@ -169,21 +169,21 @@ TEST_F(TasksFolderTest, what_another_user_owns_is_refused) {
   constexpr uid_t kOther = 12345;
   given_task("file", "");
   ASSERT_EQ(chown(path_of("tasks/file").c_str(), kOther, kOther), 0);
-  EXPECT_EQ(refusal_of("file").kind, Kind::unsafe);
+  EXPECT_EQ(refusal_of("file").kind, RefusalKind::unsafe);
   ASSERT_EQ(chown(folder_path().c_str(), kOther, kOther), 0);
   TaskRefusal refusal;
   EXPECT_FALSE(TasksFolder::open(folder_path(), refusal));
-  EXPECT_EQ(refusal.kind, Kind::unsafe);
+  EXPECT_EQ(refusal.kind, RefusalKind::unsafe);
 }
 
 TEST_F(TasksFolderTest, a_folder_that_is_not_there_is_told) {
   TaskRefusal refusal;
   EXPECT_FALSE(TasksFolder::open(path_of("nowhere"), refusal));
-  EXPECT_EQ(refusal.kind, Kind::not_found);
+  EXPECT_EQ(refusal.kind, RefusalKind::not_found);
   given_task("file", "");
   EXPECT_FALSE(TasksFolder::open(path_of("tasks/file"), refusal));
   EXPECT_TRUE(refusal.reason.ends_with("tasks/file is not a folder")) << refusal.reason;
-  EXPECT_NE(refusal.kind, Kind::not_found) << "which the default folder may be";
+  EXPECT_NE(refusal.kind, RefusalKind::not_found) << "which the default folder may be";
 }
 
 TEST_F(TasksFolderTest, the_folder_itself_may_be_reached_by_a_link) {

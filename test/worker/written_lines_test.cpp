@@ -65,6 +65,23 @@ TEST_F(WrittenLinesTest, a_flood_is_bounded_in_each_second_and_counted) {
   EXPECT_NE(text.find("warning output_left_out job=7 task=mail lines=1\n"), std::string::npos);
 }
 
+TEST_F(WrittenLinesTest, a_text_with_line_breaks_is_one_line_of_the_budget) {
+  const std::string stack = "it broke" + std::string(50, '\n') + "in main";
+  for (int i = 0; i < 100; ++i) lines_.tell("error", stack, {"mail", i, 1});
+  lines_.tell("error", "no place", {"mail", 100, 1});
+  const std::string text = capture_.text();
+  EXPECT_EQ(count(text, "error output "), 100);
+  EXPECT_EQ(count(text, "in main"), 100);
+  EXPECT_EQ(count(text, "\n"), 100) << "the log escapes line breaks";
+}
+
+TEST_F(WrittenLinesTest, a_long_text_is_cut_and_so_marked) {
+  lines_.tell("error", std::string(4001, 'x'), {"mail", 7, 1});
+  const std::string text = capture_.text();
+  EXPECT_NE(text.find(std::string(3997, 'x') + "\xE2\x80\xA6"), std::string::npos);
+  EXPECT_EQ(text.find(std::string(3998, 'x')), std::string::npos);
+}
+
 TEST_F(WrittenLinesTest, all_tasks_together_are_bounded_as_well) {
   for (int task = 0; task < 20; ++task) {
     WrittenLines lines(log_, {"mail", task, 1});
