@@ -209,19 +209,16 @@ subtest 'each refusal has its status' => sub {
           if $status == 403;
     }
     for my $page ('/jobs/abc', '/live/jobs/abc', '/live/flows/0') {
-        my @curl = (qw(curl -sS -m 5 -o /dev/null -w %{http_code}), $api->url($page));
+        my @curl = (qw(curl -sS -m 60 -o /dev/null -w %{http_code}), $api->url($page));
         my ($status) = run_command([ @curl, $api->headers_of(as => 'operator') ]);
         is($status, 404, "404: no id in $page, be it a stream");
     }
-    value($node, q{ALTER ROLE serving SET pulse.claims = off});
-    value($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE usename = 'serving'});
-    wait_until($node, q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity
-        WHERE usename = 'serving')}, 'the sessions end');
+    # Returns at their ends: the next request begins a session.
+    my $end_sessions = q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+        WHERE usename = 'serving'};
+    value($node, "ALTER ROLE serving SET pulse.claims = off; $end_sessions");
     is(claim($worker)->{status}, 503, '503: claims are off');
-    value($node, q{ALTER ROLE serving RESET pulse.claims});
-    value($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE usename = 'serving'});
+    value($node, "ALTER ROLE serving RESET pulse.claims; $end_sessions");
 };
 
 subtest 'a claim waits for a job, and not for a client that has gone' => sub {
@@ -283,8 +280,12 @@ subtest 'the database goes and comes back' => sub {
 };
 
 subtest 'metrics are as Prometheus reads them' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'both', now() + i % 2 * interval '1 h' FROM generate_series(1, 2000) AS i});
     my $answer = $api->curl(GET => '/metrics', as => 'observer');
     my $seen = Pulse::Prometheus->parse($answer->{body});
+    is($seen->value('pulse_queue_jobs_estimated', 'state=ready'), 1, 'a part is marked');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'both'});
     cmp_ok($seen->value('pulse_queue_jobs', 'state=ready'), '>=', 1, 'jobs that wait');
     is($seen->value('pulse_queue_claims'), 1, 'claims are on');
     is(status_of(GET => '/metrics'), 401, 'for who has a token');
@@ -351,17 +352,20 @@ subtest 'a token that is taken out of its file counts no more' => sub {
         qq({"worker_id": "$worker", "wait_seconds": 30}), $api->url('/v1/claims'));
     my ($claimed, $events) = ('', '');
     my $claims = IPC::Run::start(\@claim, '<', \'', '>', \$claimed);
-    my $listens = IPC::Run::start([ 'curl', '-sSN', '--max-time', '60',
+    my $listens = IPC::Run::start([ 'curl', '-sSNi', '--max-time', '60',
             $api->headers_of(as => 'client'), $api->url('/live/overview') ],
         '<', \'', '>', \$events);
     wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
         WHERE query LIKE 'CALL pulse.wait_for_job%' AND state = 'active')}, 'a waiting claim');
+    IPC::Run::pump($listens) until $events =~ /^data: /m;
     $store->(join '', grep { !/^(?:operator|client) / } split /^/, $text);
     $becomes->('operator', 401, 'and then no more');
     IPC::Run::finish($claims);
     IPC::Run::finish($listens);
     is($claimed, qq({"jobs" : []}\n), 'nor does it where it waited for a job');
     like($events, qr/^data: /m, 'or listened');
+    like($events, qr/^X-Accel-Buffering: no\r$/m, 'to events that nginx does not gather');
+    like($events, qr/^Cache-Control: .*no-transform\r$/m, 'and no proxy packs');
     $store->(join('', grep { !/^client / } split /^/, $text) . "a line\n");
     $becomes->('operator', 404, 'a line that cannot be read revokes no other');
     unlink $api->{token_file};

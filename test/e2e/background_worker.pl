@@ -43,8 +43,8 @@ sub set_databases {
 
 sub wait_until_ready {
     my ($node, $ids, $database) = @_;
-    $node->poll_query_until($database // 'postgres', qq{SELECT count(*) = 0 FROM pulse.job
-        WHERE id IN ($ids) AND state <> 'ready'}) or die "not recovered: $ids\n";
+    wait_until($node, qq{SELECT count(*) = 0 FROM pulse.job
+        WHERE id IN ($ids) AND state <> 'ready'}, "$ids are recovered", $database);
     return;
 }
 
@@ -73,8 +73,9 @@ subtest 'P5a: when all workers are killed their jobs are recovered with nobody c
         note "recovered $ms ms after the first kill, with a grace of 200 ms";
     }
     my $pids = join ',', map { $_->backend_pid } @workers;
-    is(value($patient, "SELECT count(*) FROM pg_stat_activity WHERE pid IN ($pids)"),
-        0, 'and no session is left');
+    wait_until($patient, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN ($pids)",
+        'and no session is left');
+    pass('and no session is left');
     value($patient, 'SELECT pulse.cancel_job(id) FROM pulse.job');
 };
 
@@ -145,8 +146,8 @@ subtest 'databases come and go' => sub {
     my $id = add_job($patient, 'work', undef, 'later');
     $worker->must_claim;
     $worker->kill;
-    $patient->poll_query_until('later',
-        "SELECT recovered = 'session' FROM pulse.job WHERE id = $id");
+    wait_until($patient, "SELECT recovered = 'session' FROM pulse.job WHERE id = $id",
+        'the job is recovered', 'later');
     pass('a database that is created later is served');
 
     is(told_since($patient, $from, qr/database "$_"/), 1, "of $_ it is told once")
@@ -235,13 +236,18 @@ subtest 'the settings of a database apply there' => sub {
 
 subtest 'an error is told once, and overcome' => sub {
     my $from = log_end($quick);
-    value($quick, q{ALTER FUNCTION pulse_internal.tick() RENAME TO hidden});
-    value($quick, q{CREATE FUNCTION pulse_internal.tick() RETURNS interval LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'broken on purpose'; END $$});
+    # At once: no sweep may find neither.
+    value($quick, q{BEGIN;
+        ALTER FUNCTION pulse_internal.tick() RENAME TO hidden;
+        CREATE FUNCTION pulse_internal.tick() RETURNS interval LANGUAGE plpgsql AS
+          $$ BEGIN RAISE EXCEPTION 'broken on purpose'; END $$;
+        COMMIT});
     $quick->wait_for_log(qr/failed in database "postgres": broken on purpose/, $from);
     $quick->reload;
-    value($quick, q{DROP FUNCTION pulse_internal.tick();
-        ALTER FUNCTION pulse_internal.hidden() RENAME TO tick});
+    value($quick, q{BEGIN;
+        DROP FUNCTION pulse_internal.tick();
+        ALTER FUNCTION pulse_internal.hidden() RENAME TO tick;
+        COMMIT});
     $quick->reload;
     $quick->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $from);
     is(told_since($quick, $from, qr/failed in database .*: broken/), 1, 'told once');

@@ -11,11 +11,7 @@ use Pulse::Server;
 use Pulse::Session;
 
 # No sweep comes between those of the test, whose clock is ahead.
-my $node = start_server('main', settings => {
-        %PATIENT,
-        'pulse.sweep_interval' => '600s',
-        'pulse.sweep_threshold' => '1200s',
-    });
+my $node = start_server('main', settings => \%PATIENT);
 my $depths = Pulse::Depths->new($node);
 my $session = Pulse::Session->new($node);
 my $minute = 0;

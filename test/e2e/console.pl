@@ -51,14 +51,46 @@ subtest 'rates and times of tasks and queues' => sub {
     cmp_ok($queue->{per_minute}, '>', 0, 'and a queue how many ended');
 };
 
+subtest 'depths stand in the order of stats, with a plus behind a part' => sub {
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'both', now() + interval '1 h' * side
+          FROM generate_series(1, 1000), unnest('{-1,1}'::int[]) AS side
+        UNION ALL VALUES ('a young task', now() - interval '1 min'),
+                         ('an old task', now() - interval '1 d')});
+    my $stats = value($node, q{SELECT string_agg(s.name, ',')
+        FROM (SELECT name FROM pulse.stats(of_kind => 'task') WHERE name IS NOT NULL) AS s});
+    my %is_listed = map { $_ => 1 } split /,/, $stats;
+    is(join(',', grep { $is_listed{$_} } map { $_->{identifier} } @{ rows_of($node, 'tasks') }),
+        $stats, 'tasks of which nothing was claimed for longest come first');
+    like(pulse($node, 'tasks')->{out}, qr/^both +[\d,]+\+ +[\d,]+\+ /m, 'a table has a plus');
+    like(pulse($node, 'overview')->{out}, qr/^ready +[\d,]+\+$/m, 'so has a record');
+    value($node, q{DELETE FROM pulse.job WHERE identifier IN ('both', 'a young task',
+        'an old task')});
+};
+
+subtest 'a worker that the next sweep finds lost is silent' => sub {
+    my $worker = value($node, q{SELECT id FROM pulse.register_worker('quiet')});
+    value($node, "UPDATE pulse.heartbeat SET beat_live_us = beat_live_us - 2000000000
+        WHERE worker_id = $worker");
+    my ($quiet) = grep { $_->{name} eq 'quiet' } @{ rows_of($node, 'workers') };
+    is($quiet->{status}, 'silent', 'in the list');
+    is(json_of(pulse($node, '--json', 'overview')->{out})->{workers_silent}, 1,
+        'as the overview counts it');
+    value($node, "SELECT pulse.declare_lost($worker, 'it was quiet')");
+};
+
 subtest 'what a script must notice' => sub {
     for my $option (qw(task queue key error)) {
         is(pulse($node, 'cancel', "--$option", '', '--yes')->{status}, USAGE,
             "an empty $option is no filter");
     }
-    local $ENV{PGOPTIONS} = '-c statement_timeout=1ms';
-    is(pulse($node, 'overview')->{status}, 1, 'a timeout of the server is no interrupt');
-    delete local $ENV{PGOPTIONS};
+    my $holder = Pulse::Session->new($node);
+    $holder->query('BEGIN; LOCK TABLE pulse.job IN ACCESS EXCLUSIVE MODE');
+    {
+        local $ENV{PGOPTIONS} = '-c statement_timeout=100ms';
+        is(pulse($node, 'jobs')->{status}, 1, 'a timeout of the server is no interrupt');
+    }
+    $holder->quit;
     my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
     for my $command ([ '-d', $database, '--json', 'workers', '--all' ], [ 'token', 'ada', 'r' ]) {
         my $err = '';
@@ -294,13 +326,13 @@ subtest 'no database, no extension, no right' => sub {
     like($said->{err}, qr/grant_observer\('stranger'\)/, 'says who gives the right');
     $node->safe_psql('postgres', 'CREATE DATABASE bare');
     my $bare = 'host=' . $node->host . ' port=' . $node->port . ' dbname=bare';
-    $said = pulse($node, '-d', $bare, 'workers');
+    $said = pulse_at($bare, 'workers');
     is($said->{status}, NO_DATABASE, 'status without the extension');
     like($said->{err}, qr/database bare has no pg_pulse.*CREATE EXTENSION pg_pulse/s,
         'the way out');
-    $said = pulse($node, '-d', 'host=/nonexistent dbname=x', 'workers');
+    $said = pulse_at('host=/nonexistent dbname=x', 'workers');
     is($said->{status}, NO_DATABASE, 'status without a server');
-    is(pulse($node, '-d', "host='", 'workers')->{status}, USAGE, 'a bad connection string');
+    is(pulse_at("host='", 'workers')->{status}, USAGE, 'a bad connection string');
 };
 
 expect_healthy($node);

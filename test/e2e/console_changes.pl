@@ -9,6 +9,7 @@ use Test::More;
 use Pulse::Console;
 use Pulse::Program;
 use Pulse::Server;
+use Pulse::Session;
 
 use constant { DONE => 0, REFUSED => 1, USAGE => 64 };
 
@@ -92,15 +93,24 @@ subtest 'a change that is killed goes on' => sub {
     failed_jobs('bulk', 10_000) for 1 .. $jobs / 10_000;
     is(value($node, q{SELECT jobs FROM pulse.preview_operation('retry', '{"task": "bulk"}')}),
         $jobs, 'the preview counts them');
+    # A step waits for this session once half of them, or of fewer jobs one, have been changed.
+    my $half = $jobs > 10_000 ? $jobs / 2 : 1;
+    value($node, qq{CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+        CREATE TRIGGER wait BEFORE UPDATE ON pulse.operation FOR EACH ROW
+          WHEN (OLD.changed >= $half) EXECUTE FUNCTION wait()});
+    my $gate = Pulse::Session->new($node);
+    $gate->query('SELECT pg_advisory_lock(1)');
     my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
     my $program = Pulse::Program->start('killed',
         [ 'pulse', '-d', $database, 'retry', '--task', 'bulk', '--yes' ], output => 'stderr');
-    my $half = $jobs > 10_000 ? $jobs / 2 : 1;
-    wait_until($node, qq{SELECT EXISTS (SELECT FROM pulse.operations
-        WHERE state = 'running' AND changed >= $half)}, 'half of them');
+    wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity
+        WHERE application_name = 'pulse' AND wait_event = 'advisory'}, 'half of them');
     $program->kill;
     wait_until($node, q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity
         WHERE application_name = 'pulse' AND state = 'active')}, 'the end of its session');
+    $gate->quit;
+    value($node, 'DROP TRIGGER wait ON pulse.operation');
     my ($row) = @{ rows_of($node, 'operations') };
     is($row->{state}, 'running', 'it is not done');
     $program->lines->wait_for('how it goes on',

@@ -126,6 +126,7 @@ subtest 'jobs' => sub {
         WHERE state = 'running'});
     value($node, q{INSERT INTO pulse.remembered_key
         VALUES ('mail', 'key', 1, '2100-01-01', current_user)});
+    prints('keys');
     prints('forget', 'mail', 'key');
     my $jobs = prints('jobs');
     for my $job (@$jobs) {

@@ -10,42 +10,10 @@ use PostgreSQL::Test::Utils;
 use Pulse::Console;
 use Pulse::Lines;
 use Pulse::Process;
+use Pulse::Screen;
 use Pulse::Server;
 
 my $node = start_server('main', settings => \%PATIENT);
-my $socket = "$PostgreSQL::Test::Utils::tmp_check/tmux";
-
-sub tmux {
-    my (@arguments) = @_;
-    my ($out, $err) = run_command([ 'tmux', '-f', '/dev/null', '-S', $socket, @arguments ]);
-    return $out;
-}
-
-# A new server is refused by one that still ends.
-sub end_server {
-    my $server = Pulse::Process->new(tmux('display-message', '-p', '#{pid}'));
-    tmux('kill-server');
-    $server->wait_gone or die "tmux survives\n";
-    return;
-}
-
-sub screen { return tmux('capture-pane', '-p') }
-
-# A screen that shows this, or the last one there was.
-sub wait_for_screen {
-    my ($expected, $name) = @_;
-    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-    my $screen = screen();
-    while ($screen !~ $expected && time < $end) {
-        Pulse::Lines::pause();
-        $screen = screen();
-    }
-    like($screen, $expected, $name);
-    return $screen;
-}
-
-sub keys_are { tmux('send-keys', @_); return }
-
 my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}')});
 my @ids = map { value($node, qq{SELECT id FROM pulse.add_job('paint', '["$_"]')}) } 1 .. 2;
 value($node, "SELECT pulse.claim($ann)");
@@ -55,7 +23,6 @@ value($node, q{SELECT pulse.add_job('letters', queue_name => 'post')});
 local $ENV{NO_COLOR} = '1';
 tmux('new-session', '-d', '-x', '110', '-y', '32',
     "pulse top -i 200ms -d 'host=" . $node->host . ' port=' . $node->port . " dbname=postgres'");
-END { local $?; tmux('kill-server') if -e ($socket // '') }
 
 wait_for_screen(qr/^ready 1 +running 1 /m, 'the head counts');
 wait_for_screen(qr/^\[1 tasks\].*\n.*\n(?:.*\n)*paint +1 +0 +0 +1 .* yes$/m, 'tasks come first');
@@ -109,7 +76,7 @@ subtest 'more than is counted, and more than is listed' => sub {
         FROM generate_series(1, 1100) AS n});
     keys_are('1', '/', 'b', 'o', 't', 'h', 'Enter');
     wait_for_screen(qr/^both +\d+\+ +\d+\+ +0 +0 /m, 'a plus stands behind what was seen of many');
-    like(screen(), qr/^ready [\d,]+\+ /m, 'also in the head');
+    wait_for_screen(qr/^ready [\d,]+\+ /m, 'also in the head');
     keys_are('Escape', 'End');
     wait_for_screen(qr/^10\d more +\d+ /m, 'the last row tells how many more tasks there are');
     value($node, q{DELETE FROM pulse.job WHERE identifier ~ '^(both|many)'});
@@ -130,7 +97,8 @@ subtest 'a restart of the server' => sub {
     wait_for_screen(qr/^the database is gone, and asked again/m, 'is told');
     $node->start;
     my $screen = wait_for_screen(qr/^\s*$ids[0] +paint(?:.*\n)*/m, 'the list stays');
-    for (my $end = time + 30; $screen =~ /is gone/ && time < $end;) {
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    while ($screen =~ /is gone/ && time < $end) {
         Pulse::Lines::pause();
         $screen = screen();
     }

@@ -8,6 +8,7 @@ use Test::More;
 use PostgreSQL::Test::Utils;
 use Pulse::Handlers;
 use Pulse::Program;
+use Pulse::ProgramRun qw(run_programs_on wait_finished drain);
 use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
@@ -16,6 +17,7 @@ use constant { DRAINED => 0, FORCED => 75 };
 
 my $program = Pulse::Handlers::build('test/e2e/handlers') . '/pulse-handlers';
 my $node = start_server('main', settings => { %QUICK, 'pulse.keep_completed' => '-1' });
+run_programs_on($node);
 # For its gates: the handlers are in the program.
 my $tasks = Pulse::Tasks->new(gates => 'wait_at lingerers; wait_at reporters; wait_at never');
 my @names = qw(run quick partly answer fall fling refuse wait again report linger careful stubborn
@@ -33,19 +35,6 @@ sub start {
 sub job_value {
     my ($id, $columns) = @_;
     return value($node, "SELECT $columns FROM pulse.job WHERE id = $id");
-}
-
-sub wait_finished {
-    my ($id) = @_;
-    wait_until($node, "SELECT EXISTS (SELECT FROM pulse.finished_job WHERE id = $id)", "job $id");
-    return finished($node, $id);
-}
-
-sub drain {
-    my ($worker) = @_;
-    $worker->signal('TERM');
-    is($worker->wait_exit, DRAINED, 'it drains');
-    return;
 }
 
 subtest 'answers' => sub {
@@ -106,11 +95,11 @@ subtest 'told to stop: cancelled, timed out, stalled' => sub {
     value($node, "SELECT pulse.cancel_job($job)");
     $tasks->wait_for('cancelled', job => $job);
     is(wait_finished($job), 'cancelled|1|0', 'cancelled');
-    value($node, "SELECT pulse.set_task('limited', timeout => '300ms')");
+    value($node, "SELECT pulse.set_task('limited', timeout => '2s')");
     $job = add_job($node, 'limited', 'max_attempts => 1');
     $tasks->wait_for('timed_out', job => $job);
     is(wait_finished($job), 'failed|1|0', 'timed out');
-    value($node, "SELECT pulse.set_task('stalling', stall_timeout => '300ms')");
+    value($node, "SELECT pulse.set_task('stalling', stall_timeout => '2s')");
     $job = add_job($node, 'stalling', 'max_attempts => 1');
     $tasks->wait_for('stalled', job => $job);
     is(wait_finished($job), 'failed|1|0', 'stalled');
@@ -119,7 +108,7 @@ subtest 'told to stop: cancelled, timed out, stalled' => sub {
 };
 
 subtest 'told to stop: the grace is over' => sub {
-    my $worker = start(2, '--grace', '100');
+    my $worker = start(2, '--grace', '2000');
     my $job = add_job($node, 'linger');
     my $careful = add_job($node, 'careful');
     $tasks->wait_for('began', job => $_) for $job, $careful;

@@ -7,7 +7,7 @@ use warnings FATAL => 'all';
 use Test::More;
 
 # Before the framework reads it: a minute is longer than anything else here.
-BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} = 200 }
+BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 200 }
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
 use Pulse::SqlWorker;
@@ -52,9 +52,9 @@ $attached->kill;
 my $ticks = q{FROM cron.job_run_details WHERE command = 'CALL pulse.run_tick()'};
 sub wait_for_end {
     my ($name) = @_;
-    $node->poll_query_until('shop',
-        "SELECT count(*) = 1 FROM pulse.attempt WHERE job_id = $job{$name} AND outcome = 'lost'")
-      or die "never: $name is recovered\n";
+    wait_until($node,
+        "SELECT count(*) = 1 FROM pulse.attempt WHERE job_id = $job{$name} AND outcome = 'lost'",
+        "$name is recovered", 'shop');
     return value($node, "SELECT count(*) $ticks AND end_time IS NOT NULL");
 }
 

@@ -100,6 +100,25 @@ my $level = q{SELECT queue_name, waiting, running, reasons ->> 'future', reasons
 my $sums = q{SELECT sum(s.parked) = max(o.parked_future + o.parked_paused + o.parked_full
            + o.parked_waiting), sum(s.running) = max(o.running), sum(s.ready) = max(o.ready)
     FROM pulse.overview AS o, pulse.stats(of_kind => 'task') AS s};
+# Of all jobs, each task and each queue: what count_jobs() tells wrongly, or not exactly.
+my $unlike_states = q{
+    WITH asked (task, queue) AS (
+      SELECT NULL, NULL UNION ALL SELECT DISTINCT identifier, NULL FROM pulse.job
+      UNION ALL SELECT DISTINCT NULL, queue_name FROM pulse.job WHERE queue_name IS NOT NULL
+    ), truth AS (
+      SELECT a.task, a.queue, s.state, count(*) FILTER (WHERE CASE s.state
+               WHEN 'due' THEN j.state = 'ready' AND j.run_at <= now()
+               WHEN 'scheduled' THEN j.state <> 'running' AND j.run_at > now()
+               ELSE j.state::text = s.state END) AS jobs
+        FROM asked AS a CROSS JOIN unnest('{due,scheduled,parked,running}'::text[]) AS s (state)
+        JOIN pulse.job AS j ON j.identifier = coalesce(a.task, j.identifier)
+         AND (a.queue IS NULL OR j.queue_name = a.queue)
+       GROUP BY 1, 2, 3
+    )
+    SELECT coalesce(t.task, t.queue, 'all'), t.state,
+           CASE WHEN c.is_exact OR c.jobs > t.jobs THEN c.jobs || ' of ' || t.jobs END
+      FROM truth AS t CROSS JOIN LATERAL pulse.count_jobs(t.task, t.queue) AS c
+     WHERE c.state = t.state AND (c.jobs <> t.jobs OR NOT c.is_exact) ORDER BY 1, 2};
 
 $depths->become_exact;
 $primary->wait_for_catchup($standby);
@@ -112,6 +131,8 @@ for my $road (sort keys %road) {
         is(value($road{$road}, $overview), value($primary, $counted),
             'the overview counts the same jobs');
         is(value($road{$road}, $sums), 't|t|t', 'and adds up to the counts of the tasks');
+        is(value($road{$road}, $unlike_states), '',
+            'so do the states of all jobs, of each task and of each queue');
     };
 }
 is(value($primary, q{SELECT queue_name FROM pulse.queue_settings WHERE paused ORDER BY 1}),
@@ -127,6 +148,9 @@ my $status = q{SELECT waiting BETWEEN 900 AND j.parked, waiting = j.parked, esti
                                     WHERE queue_name = 'q' AND state = 'parked') AS j};
 is(value($primary, $status), 't|t|f|t', 'beyond the bound the counts of commits stay exact');
 is(value($standby, $status), 't|f|t|t', 'elsewhere the row says that there are more');
+is(value($primary, $unlike_states),
+    "l/b|due|\nl/b|scheduled|\none|scheduled|\nq|due|\nq|scheduled|",
+    'beside many jobs no index tells which parked ones are due, and the count of states says so');
 
 subtest 'without a pause' => sub {
     value($primary, q{SELECT pulse.resume_queue('stopped'), pulse.resume_queue('closed'),

@@ -123,9 +123,28 @@ subtest 'stats lists what was counted' => sub {
     value($node, q{DELETE FROM pulse.job WHERE identifier = 'both'});
     value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
         SELECT 'later', 'l', 'parked', now() + interval '1 h' FROM generate_series(1, 200)});
-    is(value($node, q{SELECT ready, future, parked_future, parked_paused, parked_full, estimated
-        FROM pulse.overview}), '50000|20|150|150|0|{parked_future,parked_paused,parked_full}',
-        'of two kinds of many parked jobs what was seen');
+    my $behind_queues = q{SELECT parked_future, parked_paused, parked_full, estimated
+        FROM pulse.overview};
+    is(value($node, $behind_queues), '200|820|0|{}',
+        'of many parked jobs all, where each queue has due or future jobs');
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+        SELECT 'more', 'shop/' || n % 5 + 1, 'parked', now() + interval '1 h'
+          FROM generate_series(1, 30) AS n});
+    is(value($node, $behind_queues), '230|820|0|{}', 'or few of either, also behind a pause');
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+        SELECT 'more', 'm', 'parked', now() + interval '1 h' * side
+          FROM generate_series(1, 200), unnest('{-1, 1}'::int[]) AS side});
+    is(value($node, $behind_queues), '246|820|16|{parked_future,parked_full}',
+        'of a queue with many of both what was seen');
+    value($node, q{UPDATE pulse.job SET queue_name = 'shop/1' WHERE queue_name = 'm'});
+    is(value($node, $behind_queues), '244|839|0|{parked_future,parked_paused,parked_full}',
+        'and so of a paused one');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'more'});
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state)
+        SELECT 'more', repeat('é', 100), 'parked' FROM generate_series(1, 20)});
+    is(value($node, $behind_queues), '200|820|0|{parked_paused,parked_full}',
+        'a queue that is counted with others may be paused');
+    value($node, q{DELETE FROM pulse.job WHERE identifier = 'more'});
     value($node, q{DELETE FROM pulse.job WHERE identifier = 'later' AND id % 2 = 0});
     is(value($node, q{SELECT ready, future, parked_future, parked_paused + parked_full
         FROM pulse.overview}), '50000|20|100|820', 'of one kind all');
@@ -137,11 +156,29 @@ subtest 'stats lists what was counted' => sub {
         'those of which nothing was claimed for longest first');
     value($node, q{INSERT INTO pulse.job (identifier, run_at)
         SELECT 'a ' || n, now() + interval '1 h' FROM generate_series(1, 5) AS n});
-    is(value($node, q{SELECT DISTINCT name ~ '^a ' FROM (SELECT name FROM pulse.stats(1000, 'task')
-        OFFSET 42) AS s}), 't', 'tasks that have but future jobs come last');
-    is(value($node, q{SELECT count(*), count(*) FILTER (WHERE name ~ '^a ')
-        FROM pulse.stats(42, 'task') WHERE name IS NOT NULL}), '42|0',
+    is(value($node, q{SELECT DISTINCT name ~ '^(a .|later)$'
+        FROM (SELECT name FROM pulse.stats(1000, 'task') OFFSET 41) AS s}), 't',
+        'tasks that have but future jobs come last, parked or not');
+    is(value($node, q{SELECT count(*), count(*) FILTER (WHERE name ~ '^(a .|later)$')
+        FROM pulse.stats(41, 'task') WHERE name IS NOT NULL}), '41|0',
         'and are left out first');
+    for my $list (q{SELECT name FROM pulse.stats(40, 'queue')},
+        q{SELECT queue_name AS name FROM pulse.queue_status(max_rows => 40)}) {
+        is(value($node, "SELECT count(*) FILTER (WHERE name ~ '^shop/'),
+            count(*) FILTER (WHERE name = 'l') FROM ($list) AS q"), '40|0',
+            'as are such queues');
+    }
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'a 3', now() - interval '1 h'});
+    is(value($node, q{SELECT name FROM pulse.stats(42, 'task') WHERE name ~ '^(a .|later)$'}),
+        'a 3', 'a due job moves its task to the others');
+    my $future = q{SELECT ready, future, estimated FROM pulse.stats WHERE name = 'a 4'};
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'a 4', now() + interval '1 h' FROM generate_series(1, 3000)});
+    is(value($node, $future), '0|3001|f', 'many future jobs are exact');
+    value($node, q{UPDATE pulse.job SET run_at = now() - interval '1 h' WHERE id =
+        (SELECT max(id) FROM pulse.job WHERE identifier = 'a 4')});
+    is(value($node, $future), '1|3000|f', 'also if one becomes due by a change');
 };
 
 subtest 'what a transaction reads is one count' => sub {

@@ -24,6 +24,8 @@ my $depths = Pulse::Depths->new($node);
 
 # Jobs of 300 tasks: due, later, parked and due, parked and later, behind a pause.
 value($node, q{SELECT pulse.pause_queue('queue 1')});
+# Beyond the first thousand queues one has settings, so pages name the queue.
+value($node, q{SELECT pulse.set_queue('queue 999', concurrency => 2)});
 value($node, qq{INSERT INTO pulse.job (identifier, queue_name, state, run_at, priority)
     SELECT 'task ' || n % 300, CASE WHEN n % 5 > 1 THEN 'queue ' || n / 5 % $queues END,
            (CASE WHEN n % 5 > 1 THEN 'parked' ELSE 'ready' END)::pulse.job_state,

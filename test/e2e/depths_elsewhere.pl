@@ -104,9 +104,9 @@ subtest 'a restored dump' => sub {
             $file ], 'and read');
     is(value($primary, 'SELECT count(*) FROM pulse_internal.depths()', 'restored'), 0,
         'it begins without counts');
-    $primary->poll_query_until('restored',
-        'SELECT coalesce(bool_and(is_exact), false) FROM pulse_internal.depths()')
-      or die "never: recounted\n";
+    wait_until($primary,
+        'SELECT coalesce(bool_and(is_exact), false) FROM pulse_internal.depths()',
+        'recounted', 'restored');
     is(value($primary, q{SELECT ready, parked, running FROM pulse_internal.depths()
         WHERE kind = 'all'}, 'restored'), '7|40000|0', 'rightly');
     is($depths->differences, '', 'which changes nothing elsewhere');
@@ -115,9 +115,9 @@ subtest 'a restored dump' => sub {
 subtest 'a copy of a database, which takes over what another had' => sub {
     value($primary, 'CREATE DATABASE original');
     value($primary, 'CREATE EXTENSION pg_pulse', 'original');
-    $primary->poll_query_until('original',
-        'SELECT coalesce(bool_and(is_exact), false) FROM pulse_internal.depths()')
-      or die "never: counted\n";
+    wait_until($primary,
+        'SELECT coalesce(bool_and(is_exact), false) FROM pulse_internal.depths()',
+        'counted', 'original');
     value($primary, q{INSERT INTO pulse.job (identifier, queue_name, state)
         VALUES ('one', 'q', 'parked')}, 'original');
     value($primary, 'CREATE DATABASE same TEMPLATE original');
@@ -137,7 +137,7 @@ subtest 'a promoted standby' => sub {
     is(value($standby, 'SELECT count(*) FROM pulse_internal.depths()'), 0,
         'a standby counts nothing');
     is(value($standby, q{SELECT ready, parked_full, estimated FROM pulse.overview}),
-        '10|1000|{parked_paused,parked_full}', 'and tells what it saw');
+        '10|1000|{parked_paused,parked_full,completed}', 'and tells what it saw');
     $primary->stop;
     $standby->promote;
     add_jobs($standby, 'promoted', 2);

@@ -133,8 +133,8 @@ subtest 'over an installation in use' => sub {
     my $added = refuses_claims($old, 'used', $given);
     # It got its id before the restore could tell which are taken, and seems to own what ran.
     $early->quit;
-    $old->poll_query_until('used', 'SELECT jobs_requeued = 1 FROM pulse.sweep()')
-      or die "the job that ran is never recovered\n";
+    wait_until($old, 'SELECT jobs_requeued = 1 FROM pulse.sweep()',
+        'the job that ran is recovered', 'used');
     value($old, 'SELECT pulse.adopt_installation()', 'used');
     works_as_its_own($old, 'used', numbers($old, 'used'), @$id{qw(ready parked running)}, $added);
     nothing_was_made_twice($old, 'used');

@@ -8,6 +8,8 @@ use List::Util qw(max);
 use Test::More;
 use Time::HiRes qw(time);
 
+use PostgreSQL::Test::Utils ();
+use Pulse::Lines;
 use Pulse::Process;
 use Pulse::Server;
 use Pulse::Tasks;
@@ -32,15 +34,26 @@ my $witness = Pulse::Worker->start_registered($node, 'witness',
     tasks => Pulse::Tasks->new(unused => 'exit 1'));
 my $number = 0;
 
+# Both have told, or the job has ended before, because a busy machine let its worker fall silent.
+sub wait_until_begun {
+    my ($job) = @_;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    until (2 == grep { $tasks->told($_, job => $job) } qw(began daemon)) {
+        return if finished($node, $job) ne '';
+        die "never: job $job has begun\n" if time > $end;
+        Pulse::Lines::pause();
+    }
+    return;
+}
+
 # Workers that run such a task each, and the families of these workers.
 sub start_families {
-    my $from = $tasks->lines->position;
     my @workers = map { Pulse::Worker->start($node, 'worker-' . $number++, tasks => $tasks) }
       1 .. AT_A_TIME;
     $_->wait_for('registered') for @workers;
-    value($node, 'SELECT pulse.add_job(\'stubborn\', max_attempts => 1)
-        FROM generate_series(1, ' . AT_A_TIME . ')');
-    $tasks->wait_for($_, from => $from, count => AT_A_TIME) for qw(began daemon);
+    wait_until_begun($_)
+      for split /\n/, value($node, q{SELECT (pulse.add_job('stubborn', max_attempts => 1)).id
+        FROM generate_series(1, } . AT_A_TIME . ')');
     return map { { worker => $_, members => [ Pulse::Process->family($_->pid) ] } } @workers;
 }
 

@@ -163,7 +163,7 @@ sub work {
       CONTINUE;
     END IF;
     COMMIT;
-    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 5000)::int END);
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20 ELSE random() * 0.5 END);
     IF turn % 11 = 0 THEN
       PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
     ELSE
@@ -171,7 +171,7 @@ sub work {
     END IF;});
 }
 
-my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(50);');
 my $number = 0;
 my (@workers, @others);
 

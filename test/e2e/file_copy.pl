@@ -76,7 +76,7 @@ subtest 'a physical clone with pulse.claims = off hands out nothing' => sub {
     $worker->quit;
     value($clone, 'ALTER SYSTEM SET pulse.claims = on');
     $clone->reload;
-    $clone->poll_query_until('postgres', 'SHOW pulse.claims', 'on') or die "claims stay off\n";
+    wait_until($clone, q{SELECT current_setting('pulse.claims') = 'on'}, 'claims are on');
     works_as_its_own($clone, 'postgres', numbers($clone, 'postgres'), $id->{ready}, $added);
     expect_healthy($clone);
     $clone->stop;

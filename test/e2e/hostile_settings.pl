@@ -6,7 +6,7 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
-BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} = 120 }
+BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 120 }
 use PostgreSQL::Test::Utils;
 use Pulse::Api;
 use Pulse::Console;
@@ -92,7 +92,7 @@ CREATE SCHEMA app;
 CREATE FUNCTION app.greet(payload json) RETURNS json LANGUAGE sql AS
   $$ SELECT json_build_object('hello', payload ->> 'name') $$;
 SELECT pulse.set_task('greet', handler => 'app.greet(json)', keep_completed => '1 day'),
-  pulse.set_task('lost', backoff => 'none'), pulse.set_task('late', timeout => '200 ms'),
+  pulse.set_task('lost', backoff => 'none'), pulse.set_task('late', timeout => '1 s'),
   pulse.set_task('tell', keep_completed => '1 day'), pulse.set_task('curl');
 SQL
 my (%setting_of, @databases);
@@ -141,8 +141,8 @@ SELECT pulse.claim(:worker) \g /dev/null
 SQL
     set_databases(join ', ', @databases);
     for (@databases) {
-        $node->poll_query_until($_, 'SELECT count(*) = 1 FROM pulse.attempt')
-          or die "never: recovered, with $setting_of{$_}\n";
+        wait_until($node, 'SELECT count(*) = 1 FROM pulse.attempt',
+            "recovered, with $setting_of{$_}", $_);
     }
     like(differs_nowhere('recovered', in_each(\@databases, $tables)),
         qr/^live\|lost\|ready\|1\|1\|/, 'they are ready again');
@@ -181,8 +181,8 @@ sub console_answers {
     my ($database) = @_;
     my @said;
     my $say = sub {
-        my $said = pulse($node, '--json', @_, '-d',
-            'host=' . $node->host . ' port=' . $node->port . " dbname=$database");
+        my $said = pulse_at(
+            'host=' . $node->host . ' port=' . $node->port . " dbname=$database", '--json', @_);
         push @said, "$said->{status} $said->{err}";
         return $said;
     };

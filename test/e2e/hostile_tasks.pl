@@ -37,10 +37,15 @@ my %scripts = (
     garbage => qq{$garbage; $garbage >&3; $garbage >&2; exit 1},
     odd_result => q{printf '{"message": "a\\\\u0000b", "result": "c\\\\u0000d"}\n' >&3},
     fill => q{head -c 4M /dev/zero >filler 2>/dev/null; tell "filled_$?"},
-    # Each process in a session of its own, and none of them ever waits. Should they get away, they
-    # end by themselves.
+    # Each process in a session of its own, and none of them ever waits. The first one tells when it
+    # can start no more. Should they get away, they end by themselves.
     bomb => q{tell began; exec perl -MPOSIX=setsid -e '
-        my $end = time + 60; while (time < $end) { setsid if !fork // 1 }' a_bomb});
+        my ($told, $line) = @ARGV; my $end = time + 60;
+        while (time < $end) {
+            my $pid = fork;
+            if (defined $pid) { setsid, $told = "" if !$pid }
+            elsif ($told) { open my $file, ">>", $told; print $file "$line\n"; $told = "" }
+        }' "$told" "$(told=/dev/stdout; tell no_more)" a_bomb});
 my $tasks = Pulse::Tasks->new(%scripts);
 
 # It sweeps, so that who beats too late is lost; and it serves nobody.
@@ -192,6 +197,7 @@ subtest 'a fork bomb' => sub {
     my $bomb = add_job($node, 'bomb', 'max_attempts => 1');
     value($node, "SELECT pulse.set_task('run', backoff => 'none')");
     my $task = $tasks->process($tasks->wait_for('began', job => $bomb));
+    $tasks->wait_for('no_more', job => $bomb);
     my ($minder) = grep { $_->pid != $worker->pid } Pulse::Process->family($worker->pid);
     my @others = add_jobs($node, 'run', 3);
     like($worker->wait_for('claim_skipped')->{reason},

@@ -29,11 +29,11 @@ for step in {1..9}; do
 done
 : wait_at none
 SH
-value($node, "SELECT pulse.set_task('$_', stall_timeout => '600 ms', backoff => 'none')")
+value($node, "SELECT pulse.set_task('$_', stall_timeout => '2 s', backoff => 'none')")
   for qw(stubborn_stall stall);
 # Reports travel at most once a second; the task takes seven.
 value($node, q{SELECT pulse.set_task('progress', stall_timeout => '6 s', backoff => 'none')});
-value($node, "SELECT pulse.set_task('$_', timeout => '600 ms', backoff => 'none')")
+value($node, "SELECT pulse.set_task('$_', timeout => '2 s', backoff => 'none')")
   for qw(stubborn_timeout timeout serial);
 
 # The first attempt hangs and the second does not; returns the outcome and error of the first.
@@ -43,19 +43,20 @@ sub run_hanging {
     my $first = $tasks->process($tasks->wait_for('began', job => $id));
     $worker->wait_for('completed', job => $id);
     ok($first->wait_gone, "$task: the process that hung is gone");
-    is(finished($node, $id), 'completed|2|0', "$task: the job completed in its second attempt");
-    return split /\|/, value($node,
-        "SELECT outcome, error FROM pulse.attempt WHERE job_id = $id AND outcome <> 'completed'");
+    # A slow machine may need two seconds to start and end a process.
+    like(finished($node, $id), qr/^completed\|[2-9]\|0$/, "$task: the job completed after that");
+    return split /\|/, value($node, "SELECT outcome, error FROM pulse.attempt
+        WHERE job_id = $id ORDER BY token LIMIT 1");
 }
 
 subtest 'a task that does not heed its worker is killed, and sweeps wait for that' => sub {
     my $worker = Pulse::Worker->start_registered($node, 'sweeping', tasks => $tasks);
     my ($outcome, $error) = run_hanging($worker, 'stubborn_stall');
     is($outcome, 'stalled', 'by stall_timeout');
-    like($error, qr/^no progress for 600 ?ms/, 'as its worker says');
+    like($error, qr/^no progress for 2 ?s/, 'as its worker says');
     ($outcome, $error) = run_hanging($worker, 'stubborn_timeout');
     is($outcome, 'timed_out', 'by timeout');
-    like($error, qr/^timed out after 600 ?ms/, 'as its worker says');
+    like($error, qr/^timed out after 2 ?s/, 'as its worker says');
     is_deeply([ $worker->events('lost') ], [], 'the worker lives on');
     my $id = add_job($node, 'run');
     $worker->wait_for('completed', job => $id);
@@ -98,8 +99,8 @@ subtest 'a timeout that is changed counts for a job that runs' => sub {
     is(finished($node, $raised), 'completed|1|0', 'a raised one: it outlives the old one');
     my $lowered = add_job($node, 'changed');
     $tasks->wait_for('began', job => $lowered);
-    value($node, q{SELECT pulse.set_task('changed', timeout => '1 s')});
-    is($worker->wait_for('failed', job => $lowered)->{reason}, 'timed out after 1s',
+    value($node, q{SELECT pulse.set_task('changed', timeout => '2 s')});
+    is($worker->wait_for('failed', job => $lowered)->{reason}, 'timed out after 2s',
         'a lowered one: its worker ends it');
     $worker->wait_for('completed', job => $lowered);
     is(outcomes($node, $lowered), 'timed_out completed', 'as it ends any other');
@@ -126,10 +127,10 @@ subtest 'found by the worker, where nobody sweeps' => sub {
     my $worker = Pulse::Worker->start_registered($node, 'alone', tasks => $tasks);
     my ($outcome, $error) = run_hanging($worker, 'stall');
     is($outcome, 'stalled', 'by stall_timeout, as a sweep would');
-    like($error, qr/^no progress for 600 ?ms/, 'and says so');
+    like($error, qr/^no progress for 2 ?s/, 'and says so');
     ($outcome, $error) = run_hanging($worker, 'timeout');
     is($outcome, 'timed_out', 'by timeout');
-    like($error, qr/^timed out after 600 ?ms/, 'and says so');
+    like($error, qr/^timed out after 2 ?s/, 'and says so');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
 };

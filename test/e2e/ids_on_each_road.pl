@@ -119,6 +119,9 @@ subtest 'pg_rewind, and back' => sub {
     are_lost($second, 'after the promotion', @lost);
     are_there($second, 'after the promotion', @kept, @after);
 
+    # Before its first checkpoint the control file of the new primary names the old timeline, and
+    # pg_rewind sees nothing to do.
+    value($second, 'CHECKPOINT');
     $first->stop;
     my $conf = slurp_file($first->data_dir . '/postgresql.conf');
     command_ok([ 'pg_rewind', '--no-sync', '-D', $first->data_dir,

@@ -35,7 +35,7 @@ sub work {
       CONTINUE;
     END IF;
     COMMIT;
-    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 20000)::int END);
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20 ELSE random() * 2 END);
     INSERT INTO leaving SELECT a.*, clock_timestamp() FROM unnest(ids, tokens) AS a;
     IF turn % 5 = 0 THEN
       PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
@@ -57,9 +57,9 @@ my $steer = loop('stored pulse.queue; name text;', q{
     INSERT INTO setting VALUES (name, stored.total, stored.concurrency, stored.paused,
                                 clock_timestamp());
     COMMIT;
-    PERFORM linger(100000);});
+    PERFORM linger(10);});
 
-my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(50);');
 
 my @sessions;
 my $number = 0;

@@ -9,7 +9,7 @@ use Pulse::Server;
 
 my $node = start_server('main', preload => 0);
 value($node, 'CREATE ROLE stranger');
-$node->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE postgres") for qw(owned schema);
+value($node, "CREATE DATABASE $_ TEMPLATE postgres") for qw(owned schema);
 for my $database (qw(postgres owned schema)) {
     value($node, 'CREATE SCHEMA app AUTHORIZATION stranger', $database);
     add_job($node, 'task', undef, $database);

@@ -37,7 +37,7 @@ sub work {
       CONTINUE;
     END IF;
     COMMIT;
-    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 5000)::int END);
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20 ELSE random() * 0.5 END);
     IF turn % 5 = 0 THEN
       PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
     ELSIF turn % 7 = 0 THEN
@@ -70,9 +70,9 @@ my $steer = loop('name text; is_level boolean; is_strict boolean; pace int;', qq
                               paused => random() < 0.3);
     END IF;
     COMMIT;
-    PERFORM linger(100000);});
+    PERFORM linger(10);});
 
-my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(50);');
 
 my @sessions;
 my $number = 0;

@@ -4,23 +4,19 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Carp qw(croak);
 use Test::More;
 
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
 
-# What waits longer than that is said to wait.
-my $at_once = '300ms';
-
 my %needed = map { $_ => { SHARE => 1, 'ACCESS EXCLUSIVE' => 1 } }
   map { "pulse.$_" } qw(job heartbeat attempt finished_job claim_batch clock worker);
 $needed{'pulse.task'} = { 'ACCESS EXCLUSIVE' => 1 };
 
-# No sweep comes by the clock within the time of this test.
 my $node = new_server('main', settings => { %PATIENT, 'pulse.databases' => 'postgres',
-        'pulse.poll_interval' => '50ms', 'pulse.sweep_interval' => '600s',
-        'pulse.sweep_threshold' => '1200s' });
+        'pulse.poll_interval' => '50ms' });
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_pulse');
 $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
@@ -35,11 +31,35 @@ cmp_ok(scalar @tables, '>=', 20, 'every table is found');
 
 my %grid;
 
+# Cancels a call that waits for this session, or for somebody who waits for this session.
+my $cancel_waiter = q{
+    WITH RECURSIVE ahead (pid) AS (
+        SELECT unnest(pg_blocking_pids(%1$d))
+        UNION SELECT unnest(pg_blocking_pids(a.pid)) FROM ahead AS a)
+    SELECT pg_cancel_backend(%1$d) FROM ahead AS a WHERE a.pid = pg_backend_pid()};
+
+# What a call answers beside the session that holds the lock, which sees who waits.
+sub try_beside {
+    my ($holder, $session, $query) = @_;
+    $session->ask($query);
+    $holder->query(sprintf $cancel_waiter, $session->backend_pid) until $session->has_answered;
+    return $session->answer;
+}
+
 # yes, or waits: whether a call needs the locked table.
 sub probe {
-    my ($session, $query) = @_;
-    my $refusal = $session->refusal("SET lock_timeout = '$at_once'; $query");
-    return $refusal =~ /\Ano refusal/ ? 'yes' : $refusal eq '55P03' ? 'waits' : $refusal;
+    my ($holder, $session, $query) = @_;
+    try_beside($holder, $session, $query);
+    my ($refusal) = $session->said =~ /(?:ERROR|FATAL):  (\w{5}):/;
+    return !$refusal ? 'yes' : $refusal eq '57014' ? 'waits' : $refusal;
+}
+
+# The answer of a call that needs no locked table.
+sub answer_beside {
+    my ($holder, $session, $query) = @_;
+    my $answer = try_beside($holder, $session, $query);
+    croak "$query: " . $session->said if $session->said =~ /ERROR|FATAL/;
+    return $answer;
 }
 
 # A session that holds a lock, and sees what others commit.
@@ -77,24 +97,25 @@ sub try_lock {
         wait_until($node, 'SELECT jobs_skipped_locked = 1 FROM pulse.sweep()',
             'a sweep counts the job that it leaves') if $mode eq 'SHARE';
         if ($table ne 'pulse.job' || $mode eq 'SHARE') {
-            like(probe_answer($operator, "SELECT detail FROM pulse.explain_job($first)
+            like(answer_beside($holder, $operator, "SELECT detail FROM pulse.explain_job($first)
                   WHERE blocker = 'locked'"), qr/Process $pid .* on $table,/,
                 "explain_job names $table in $mode mode");
         }
-        is(probe($operator, 'SELECT pulse.sweep()'), 'yes', "a sweep waits for no $table");
+        is(probe($holder, $operator, 'SELECT pulse.sweep()'), 'yes', "a sweep waits for no $table");
     } else {
         wait_until($node, "SELECT state <> 'running' FROM pulse.job WHERE id = $first",
             "$table in $mode mode: the job of a dead worker is recovered");
         $cell->{recovery} = 'yes';
     }
-    is(probe($new, 'SELECT count(*) FROM pulse.doctor()'), 'yes', "doctor() waits for no $table")
+    is(probe($holder, $new, 'SELECT count(*) FROM pulse.doctor()'), 'yes',
+        "doctor() waits for no $table")
       if $mode eq 'ACCESS EXCLUSIVE';
     # By a session that has no plans yet, of jobs whose queues no sweep has promoted.
-    probe($operator, "SELECT pulse.add_job('work', queue_name => q)
+    probe($holder, $operator, "SELECT pulse.add_job('work', queue_name => q)
         FROM unnest('{line,api,NULL,NULL,NULL}'::text[]) AS q");
-    $cell->{claim} = probe($new, 'SELECT pulse.claim(' . $alive->id . ', 5)');
-    $cell->{beat} = probe($new, 'SELECT pulse.heartbeat(' . $alive->id . ')');
-    $cell->{end} = probe($new, "SELECT pulse.complete($claimed->{id}, $claimed->{token})");
+    $cell->{claim} = probe($holder, $new, 'SELECT pulse.claim(' . $alive->id . ', 5)');
+    $cell->{beat} = probe($holder, $new, 'SELECT pulse.heartbeat(' . $alive->id . ')');
+    $cell->{end} = probe($holder, $new, "SELECT pulse.complete($claimed->{id}, $claimed->{token})");
     $new->quit;
     $holder->query('COMMIT');
     wait_until($node, qq{SELECT count(*) = 0 FROM pulse.job WHERE id = $first
@@ -106,11 +127,6 @@ sub try_lock {
     value($node, 'SELECT pulse.declare_lost(' . $alive->id . q{, 'left');
         DELETE FROM pulse.job; DELETE FROM pulse.claim_batch});
     return;
-}
-
-sub probe_answer {
-    my ($session, $query) = @_;
-    return $session->query("SET lock_timeout = '$at_once'; $query");
 }
 
 for my $table (@tables) {
@@ -143,11 +159,11 @@ subtest 'a job whose end may pause its queue waits for that, and no other job do
         wait_until($node, "SELECT state = 'ready' FROM pulse.job WHERE id = $plain",
             'the other job is recovered');
         my $left = $table eq 'pulse.queue' ? 2 : 1;  # which queue is strict cannot be read
-        is(probe_answer($operator, 'SELECT jobs_skipped_locked FROM pulse.sweep()'), $left,
-            'a sweep counts the job of the strict queue');
+        is(answer_beside($holder, $operator, 'SELECT jobs_skipped_locked FROM pulse.sweep()'),
+            $left, 'a sweep counts the job of the strict queue');
         is(finished($node, $loose) eq '', $left == 2,
             'whether a queue is strict decides where that can be read');
-        like(probe_answer($operator, "SELECT detail FROM pulse.explain_job($strict)
+        like(answer_beside($holder, $operator, "SELECT detail FROM pulse.explain_job($strict)
               WHERE blocker = 'locked'"), qr/Process @{[ $holder->backend_pid ]} .* on $table,/,
             'and explain_job names the lock') if $mode eq 'SHARE';
         $holder->query('COMMIT');
@@ -162,9 +178,9 @@ subtest 'a job whose end may pause its queue waits for that, and no other job do
 # REINDEX leaves readers the table, and locks its indexes against them.
 subtest 'an index that recovery reads may be locked alone' => sub {
     $holder->query('BEGIN; REINDEX TABLE pulse.task');
-    is(probe($operator, 'SELECT pulse.sweep()'), 'yes', 'a sweep waits for no index');
-    like(probe_answer($operator, 'SELECT detail FROM pulse.doctor()'), qr/ on pulse\.task_pkey\. /,
-        'doctor() names it');
+    is(probe($holder, $operator, 'SELECT pulse.sweep()'), 'yes', 'a sweep waits for no index');
+    like(answer_beside($holder, $operator, 'SELECT detail FROM pulse.doctor()'),
+        qr/ on pulse\.task_pkey\. /, 'doctor() names it');
     $holder->query('COMMIT');
 };
 
@@ -217,13 +233,13 @@ for my $table (@tables) {
         hold($blocker, $table, $mode);
         for my $session ($old, $new) {
             $minute++;
-            is(probe($session, "SET pulse.clock_offset = '$minute min';
+            is(probe($blocker, $session, "SET pulse.clock_offset = '$minute min';
                 SELECT pulse.sweep(); SELECT pulse.tick()"), 'yes',
                 "no step waits for $table in $mode mode");
         }
         $blocker->query('COMMIT');
         $new->quit;
-        $old->query('RESET pulse.clock_offset; RESET lock_timeout');
+        $old->query('RESET pulse.clock_offset');
     }
 }
 # Rates go by the clock that was moved. Without dependencies no record explains the end of its job,

@@ -32,8 +32,8 @@ sub subscribe {
     my ($database, $publication) = @_;
     $subscriber->safe_psql($database, "CREATE SUBSCRIPTION $publication CONNECTION '$source'
         PUBLICATION $publication");
-    $subscriber->poll_query_until($database, q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r')
-        FROM pg_subscription_rel}) or die "$publication is not copied\n";
+    wait_until($subscriber, q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r')
+        FROM pg_subscription_rel}, "$publication is copied", $database);
     return;
 }
 

@@ -7,13 +7,14 @@ use warnings FATAL => 'all';
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Lines;
+use Pulse::Repack;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
 
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '60s' });
-my $repack = server_folder('bindir') . '/pg_repack';
-plan skip_all => 'no pg_repack is installed' if !-x $repack;
+plan skip_all => 'no pg_repack is installed' if !has_repack();
 my $admin = Pulse::Session->new($node);
 $admin->query('CREATE EXTENSION pg_repack');
 $admin->query('CREATE EXTENSION amcheck');
@@ -107,10 +108,8 @@ sub under_load {
 
 sub repack_job {
     my $file = value($node, q{SELECT pg_relation_filenode('pulse.job')});
-    my $options = join ' ', '--no-order --no-kill-backend --table pulse.job --dbname postgres',
-      '--host', $node->host, '--port', $node->port;
-    my $said = `$repack $options 2>&1`;
-    is($?, 0, 'pg_repack succeeds') or diag $said;
+    is(repack($node, \&Pulse::Lines::pause, qw(--no-order --table pulse.job)), '',
+        'pg_repack succeeds');
     isnt(value($node, q{SELECT pg_relation_filenode('pulse.job')}), $file, 'the table is another');
     is( value($node, q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pulse.job'::regclass
             AND tgfoid <> 'pulse_internal.count_written_job'::regproc}),

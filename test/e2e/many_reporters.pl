@@ -14,9 +14,9 @@ use Pulse::Worker;
 use constant { REPORTERS => 100, ONE_WAY => 0.08 };
 
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
-value($node, q{SELECT pulse.set_task('report', max_attempts => 1, stall_timeout => '8s')});
+value($node, q{SELECT pulse.set_task('report', max_attempts => 1, stall_timeout => '14s')});
 my $tasks = Pulse::Tasks->new(report => <<'SH');
-for i in {10..43}; do
+for i in {10..69}; do
     echo "{\"progress\": 0.$i}" >&3
     read -r -t 0.5 _ <"$gates/none"
 done
@@ -33,7 +33,7 @@ $proxy->delay(0);
 is( value($node, q{SELECT string_agg(DISTINCT state || ' ' || attempts, ', ')
         FROM pulse.finished_job}), 'completed 1', 'each job completed in its only attempt');
 is( value($node, q{SELECT count(*) FROM pulse.finished_job
-        WHERE finished_at - claimed_at > interval '16 s'}), REPORTERS,
+        WHERE finished_at - claimed_at > interval '28 s'}), REPORTERS,
     'which lasted longer than two silences that end one');
 is(scalar($worker->events('progress_refused')), 0, 'no report of them is refused');
 $worker->signal('TERM');

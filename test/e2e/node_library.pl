@@ -11,7 +11,7 @@ use Pulse::Pooler;
 use Pulse::Server;
 
 require_node();
-my $folder = 'clients/node/test';
+my $folder = "$ENV{CLIENTS}/node/test";
 relay_tap("without a server: $_", 'node', '--test', '--test-reporter=tap', "$folder/$_.test.js")
   for qw(library program unique);
 

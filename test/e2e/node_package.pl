@@ -9,6 +9,7 @@ use Test::More;
 use PostgreSQL::Test::Utils;
 use Pulse::NodeLibrary;
 use Pulse::Server;
+use Pulse::Worker;
 
 require_node();
 plan skip_all => 'no npm' if system('command -v npm >/dev/null') != 0;
@@ -44,6 +45,10 @@ mkdir "$folder/shop" or die "$folder/shop: $!\n";
 my ($install, $run) = @{ $block{sh} };
 is($install, "npm install pg-pulse\n", 'the first step');
 run_in("$folder/shop", "npm install --no-audit --no-fund ../$file");
+my ($from_clone) = $readme =~ /^`(npm install "\$\(npm pack [^`]*)`/m;
+symlink $root, "$folder/pg_pulse" or die "$folder/pg_pulse: $!\n";
+mkdir "$folder/other" or die "$folder/other: $!\n";
+run_in("$folder/other", "$from_clone && node -e \"require('pg-pulse')\"");
 append_to_file("$folder/shop/app.mjs", $block{'app.mjs'}[0]);
 value($node, 'CREATE DATABASE shop');
 value($node, 'CREATE EXTENSION pg_pulse', 'shop');
@@ -72,6 +77,26 @@ my $npx = "--program 'npx --no-install pg-pulse tasks'";
 $npx = `cd '$folder/shop' && pulse-worker --database shop $npx --once 2>&1`;
 isnt($?, 0, 'npx, which hands no descriptor on, ends the worker');
 like($npx, qr/npx and npm hand no descriptors on/, 'which says why');
+
+subtest 'a folder of tasks that use the database outlives a restart of the server' => sub {
+    plan skip_all => 'no node with the library pg' if !require_driver();
+    append_to_file("$folder/shop/tasks/ask.js",
+        "module.exports = async (_, { query }) => { await query('SELECT 1') }\n");
+    local $ENV{PGDATABASE} = 'shop';
+    my $worker = Pulse::Worker->start_registered($node, 'folder', database => 'shop',
+        concurrency => undef,
+        options => [ '--pass-env', qw(PGHOST PGPORT PGUSER PGDATABASE), '--program',
+            "'$folder/shop/node_modules/.bin/pg-pulse' '$folder/shop/tasks'" ]);
+    for my $moment ('before', 'after') {
+        $node->restart if $moment eq 'after';
+        value($node, q{SELECT pulse.add_job('ask', max_attempts => 1)}, 'shop');
+        wait_until($node, q{SELECT count(*) = 0 FROM pulse.job}, "$moment the job ended", 'shop');
+    }
+    is(value($node, q{SELECT string_agg(state::text, ' ') FROM pulse.finished_job
+        WHERE identifier = 'ask'}, 'shop'), 'completed completed', 'both jobs are done');
+    is(scalar($worker->events('program_ended')), 0, 'by one program');
+    is($worker->drain, 0, 'which ends when it is told to');
+};
 
 expect_healthy($node);
 done_testing();

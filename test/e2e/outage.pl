@@ -12,14 +12,18 @@ use Pulse::SqlWorker;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '1s' });
+# In seconds. A busy machine has so long to start the sessions of all workers anew.
+use constant THRESHOLD => 3;
+
+my $node = start_server('main', settings => {
+    %QUICK, 'pulse.sweep_threshold' => THRESHOLD . 's' });
 
 # The task is the clock of this test: it ticks once per threshold, because nobody opens its gate.
 my $tasks = Pulse::Tasks->new(
     run => 'tell ran',
-    tick => 'for tick in {1..12}; do read -r -t 1 _ <"$gates/none"; tell "tick_$tick"; done;
-             : wait_at none',
-    careful => 'trap "tell terminated; exit 1" TERM; tell began; wait_at careful; tell ended');
+    tick => 'for tick in {1..12}; do read -r -t ' . THRESHOLD . ' _ <"$gates/none";
+             tell "tick_$tick"; done; : wait_at none',
+    careful => 'tell began; wait_at careful; tell ended');
 value($node, q{SELECT pulse.set_task('careful', backoff => 'none', on_unreachable => 'kill')});
 
 my @workers =
@@ -27,20 +31,19 @@ my @workers =
   qw(first second third);
 
 # A worker that speaks SQL, with a threshold of its own: it has to be told of the end of the outage.
-my $session = Pulse::SqlWorker->new($node, 'sql', before => q{SET pulse.sweep_threshold = '5s'});
+my $session = Pulse::SqlWorker->new($node, 'sql', before => q{SET pulse.sweep_threshold = '25s'});
 my $held = add_job($node, 'held');
 my $token = $session->query("SELECT (job).token FROM pulse.claim_job($session->{id}, $held)");
 
 my $careful = add_job($node, 'careful');
-my $first = $tasks->wait_for('began', job => $careful);
+my $in_reach = $tasks->process($tasks->wait_for('began', job => $careful));
 my $ticking = add_job($node, 'tick');
 my $process = $tasks->process($tasks->wait_for('tick_1', job => $ticking));
 my %from = map { ($_->name => $_->lines->position) } @workers;
 $node->stop('immediate');
 
 $tasks->wait_for('tick_11', job => $ticking);
-is(scalar($tasks->told('terminated', job => $careful)),
-    1, 'a task that is not to run out of reach was ended');
+ok($in_reach->is_gone, 'a task that is not to run out of reach was ended');
 ok(!$process->is_gone, 'the other one was not');
 $node->start;
 
@@ -77,7 +80,7 @@ is($_->wait_exit, 0, $_->name . ' drains') for @workers;
 # Nobody sweeps while all workers are cut off from a server that runs on. The first one that is back
 # must not take the others for dead.
 subtest 'P6: the network is away, and the server is not' => sub {
-    set($node, 'pulse.disconnect_grace' => '10s');
+    set($node, 'pulse.disconnect_grace' => 10 * THRESHOLD . 's');
     my $proxy = Pulse::Proxy->start($node, 'network');
     my @remote =
       map { Pulse::Worker->start_registered($node, $_, tasks => $tasks, $proxy->address) }

@@ -136,7 +136,8 @@ subtest 'jobs are changed after a question, on record, and back' => sub {
     $browser->click('Retry 3 jobs', 'form');
     like($browser->wait_for(qr/retry of 3 jobs/), qr/done/, 'it is done');
     is(state_of($inks[0]), 'ready', 'they run again');
-    is(record(), 'retry {"states":"failed,quarantined"} done 3 keeper', 'it is on record');
+    is(record(), 'retry {"states":"failed,quarantined","added":"a time of the add"} done 3 keeper',
+        'it is on record');
     $browser->click('Undo …');
     $browser->wait_for(qr/Undo the retry/);
     $browser->click('Undo the retry', 'form');
@@ -220,14 +221,16 @@ subtest 'with the keyboard alone' => sub {
     ok($browser->tab_to('Retry all'), 'they can be retried');
     $browser->press('Enter');
     $browser->wait_for(qr/Retry all 2 failed or quarantined jobs/);
-    is($browser->focus, 'Retry 2 jobs', 'the answer has the focus');
+    is($browser->wait_for_focus('Retry 2 jobs'), 'Retry 2 jobs', 'the answer has the focus');
     $browser->press('Enter');
     $browser->wait_for_path(qr{^/operations/\d+$});
-    is(record(), 'retry {"states":"failed,quarantined"} done 2 keeper', 'they are');
+    is(record(), 'retry {"states":"failed,quarantined","error":"an error",'
+          . '"added":"a time of the add"} done 2 keeper', 'they are');
     ok($browser->tab_to('Undo …'), 'and back');
     $browser->press('Enter');
     $browser->wait_for(qr/Undo the retry of 2 jobs\?/);
-    is($browser->focus, 'Leave it as it is', 'the answer that changes nothing has the focus');
+    is($browser->wait_for_focus('Leave it as it is'), 'Leave it as it is',
+        'the answer that changes nothing has the focus');
     $browser->press('Shift+Tab');
     $browser->press('Enter');
     $browser->wait_for(qr/undo of 2 jobs/);

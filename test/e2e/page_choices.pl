@@ -86,7 +86,8 @@ subtest 'a question names jobs and database, and keeping them has the focus' => 
     $browser->click('Cancel all', '.bulk');
     my $asked = qr/^Cancel all 15 waiting jobs of shop_production\?$/m;
     like($browser->wait_for($asked), $asked, 'of all jobs');
-    is($browser->focus, 'Keep them', 'the focus is on the answer that keeps the jobs');
+    is($browser->wait_for_focus('Keep them'), 'Keep them',
+        'the focus is on the answer that keeps the jobs');
     like($browser->text, qr/^Cancel 15 jobs/m, 'the other answer says the whole');
     $browser->press('Enter');
     $browser->wait_for_path(qr{^/jobs});

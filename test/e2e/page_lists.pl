@@ -260,12 +260,16 @@ JS
 };
 
 subtest 'the doctor tells times as other pages do' => sub {
-    value($node, q{SELECT pulse.pause_queue('post/north')});
+    value($node, q{SELECT pulse.pause_queue('post/north');
+        SELECT pulse.deregister_worker((pulse.register_worker('gone', '{left}')).id);
+        SELECT pulse.add_job('left', run_at => now() - interval '2 minutes')});
     $browser->go('/doctor');
     like($browser->text, qr{Queue 'post/north' is paused by role \S+ since (?:now|\S+ \S+ ago), },
         'as a distance from now');
+    like($browser->text, qr{'gone' served it until (?:now|\S+ \S+ ago)\.}, 'in advice, too');
     unlike($browser->text, qr/\d{4}-\d\d-\d\d/, 'and no other');
-    value($node, q{SELECT pulse.resume_queue('post/north')});
+    value($node, q{SELECT pulse.resume_queue('post/north'); SELECT pulse.complete_jobs(ARRAY[id])
+        FROM pulse.job WHERE identifier = 'left'});
 };
 
 subtest 'a list says nothing twice, and offers nothing in vain' => sub {

@@ -63,7 +63,7 @@ sub work {
       CONTINUE;
     END IF;
     COMMIT;
-    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 5000)::int END);
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20 ELSE random() * 0.5 END);
     IF turn % 11 = 0 THEN
       PERFORM pulse.fail(a.id, a.token, 'for good', retry => false)
          FROM unnest(ids, tokens) AS a (id, token);
@@ -83,7 +83,7 @@ my $steer = loop('target bigint; key text; parents bigint[];', q{
      ORDER BY hashint8(j.id + turn) LIMIT 1;
     UPDATE node SET is_odd = true WHERE id = target;
     IF target IS NULL THEN
-      PERFORM linger(30000);
+      PERFORM linger(3);
       COMMIT;
       CONTINUE;
     END IF;
@@ -100,9 +100,9 @@ my $steer = loop('target bigint; key text; parents bigint[];', q{
         END IF;
     END CASE;
     COMMIT;
-    PERFORM linger(30000);});
+    PERFORM linger(3);});
 
-my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(50);');
 
 my @sessions;
 my $number = 0;

@@ -7,11 +7,12 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Process;
+use Pulse::ProgramRun qw(run_programs_on wait_finished drain);
 use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { DRAINED => 0, FORCED => 75 };
+use constant FORCED => 75;
 
 # take: the next job; answer KEY VALUE: its end, or progress of it.
 my $speech = <<'SH';
@@ -43,6 +44,7 @@ my %scripts = (
 );
 
 my $node = start_server('main', settings => \%QUICK);
+run_programs_on($node);
 my $tasks = Pulse::Tasks->new(map { ($_ => $speech . $scripts{$_}) } keys %scripts);
 value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for keys %scripts, 'greet';
 my $workers = 0;
@@ -57,22 +59,9 @@ sub start {
             @options ]);
 }
 
-sub wait_finished {
-    my ($id) = @_;
-    wait_until($node, "SELECT EXISTS (SELECT FROM pulse.finished_job WHERE id = $id)", "job $id");
-    return finished($node, $id);
-}
-
 sub error_of {
     my ($id) = @_;
     return value($node, "SELECT last_error FROM pulse.finished_job WHERE id = $id");
-}
-
-sub drain {
-    my ($worker) = @_;
-    $worker->signal('TERM');
-    is($worker->wait_exit, DRAINED, 'it drains');
-    return;
 }
 
 for my $file (qw(process.py process.mjs process.sh)) {
@@ -156,12 +145,12 @@ subtest 'told to stop' => sub {
     value($node, "SELECT pulse.cancel_job($job)");
     is($tasks->wait_for('cancelled', job => $job)->{pid}, $told->{pid}, 'a line tells it');
     is(wait_finished($job), 'cancelled|1|0', 'cancelled');
-    value($node, "SELECT pulse.set_task('late', timeout => '300ms')");
+    value($node, "SELECT pulse.set_task('late', timeout => '2s')");
     $job = add_job($node, 'late', 'max_attempts => 1');
     $tasks->wait_for('timeout', job => $job);
     is(wait_finished($job), 'failed|1|0', 'timed out');
-    like(error_of($job), qr/^timed out after 300ms/, 'and says so');
-    value($node, "SELECT pulse.set_task('deaf', timeout => '300ms')");
+    like(error_of($job), qr/^timed out after 2s/, 'and says so');
+    value($node, "SELECT pulse.set_task('deaf', timeout => '2s')");
     $job = add_job($node, 'deaf', 'max_attempts => 1');
     my @family = Pulse::Process->family($tasks->wait_for('began', job => $job)->{pid});
     is(wait_finished($job), 'failed|1|0', 'one that does not listen is killed');
@@ -184,7 +173,7 @@ subtest 'a claim that is taken away' => sub {
 };
 
 subtest 'the grace of a stop is over' => sub {
-    my $worker = start(2, [ 'obey', 'careful' ], '--grace', '100ms');
+    my $worker = start(2, [ 'obey', 'careful' ], '--grace', '2s');
     my ($obey, $careful) = map { add_job($node, $_) } qw(obey careful);
     $tasks->wait_for('began', job => $_) for $obey, $careful;
     $worker->signal('TERM');
@@ -201,7 +190,7 @@ subtest 'what it says is not as it should be' => sub {
     my ($nul, $broken, $flood, $quick) =
       map { add_job($node, $_, 'max_attempts => 1') } qw(nul broken flood quick);
     is(wait_finished($nul), 'completed|1|0', 'stray output is dropped');
-    ok(scalar($worker->events('lines_dropped', task => 'nul')), 'and counted');
+    ok($worker->wait_for('lines_dropped', task => 'nul'), 'and counted');
     is(wait_finished($_), 'failed|1|0', "job $_ fails") for $broken, $flood;
     is(error_of($broken),
         'its process was ended: it wrote a line that is no JSON object as it should be',

@@ -131,7 +131,6 @@ subtest 'a program that does not read' => sub {
 
 subtest 'a program that is stopped' => sub {
     my $program = Pulse::ProgramFile->new('stopped', hello => hello(9, mail => {}, slow => {}));
-    value($node, q{SELECT pulse.set_task('slow', timeout => '300ms')});
     my $gate = $program->gate('gate');
     my $worker = start_registered($program);
     my $job = add('slow', qq({"do": "wait", "gate": "$gate"}), 'max_attempts => 2');
@@ -139,6 +138,8 @@ subtest 'a program that is stopped' => sub {
     my (undef, undef, undef, $pid) = $program->wait_for('began', $job);
     $program->wait_for('began', $bystander);
     kill STOP => $pid;
+    # Before the stop no time is over, and the second attempt has time enough.
+    value($node, q{SELECT pulse.set_task('slow', timeout => '8 s')});
     my (undef, undef, undef, $other) = $program->wait_for('began', $job, 'slow', 2);
     isnt($other, $pid, 'a job whose time is over is run again by another process');
     $program->open_gate('gate');
@@ -171,7 +172,8 @@ subtest 'new code twice at once' => sub {
 subtest 'an order to end the worker while new code starts' => sub {
     my $program = Pulse::ProgramFile->new('ends', version => 1, hello => hello(9, mail => {}));
     my $gate = $program->gate('old');
-    my $worker = start_registered($program);
+    # The new process says no hello, and nothing but the order ends it.
+    my $worker = start_registered($program, options => [ '--start-limit', '1h' ]);
     my $old = add('mail', qq({"do": "wait", "gate": "$gate"}));
     my (undef, undef, undef, $pid) = $program->wait_for('began', $old);
     $program->set(version => 2);

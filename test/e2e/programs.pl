@@ -81,6 +81,7 @@ subtest 'tasks of a program and of a folder' => sub {
     my @papers = map { add_job($node, 'paper') } 1 .. 6;
     my $worker = start_registered($program, tasks => $tasks);
     is(wait_finished($_), 'completed|1|0', "job $_") for @papers;
+    $program->wait_for('began', $_) for @mails[ 0 .. 2 ];
     is(value($node, q{SELECT count(*) FROM pulse.job WHERE state = 'running'}), 3,
         'each has slots of its own');
     $program->open_gate('all');
@@ -194,7 +195,9 @@ subtest 'a handler that completes its job in its own transaction' => sub {
     is(wait_finished($done), 'completed|1|0', 'where it has committed');
     is(wait_finished($undone), 'failed|1|0', 'where it has not, the job has failed');
     is(of_finished('last_error', $undone), 'its transaction did not commit', 'and says so');
-    $worker->wait_for('completed', job => $done);
+    my $line = $worker->wait_for('completed', job => $done);
+    is($line->{outcome}, 'completed', 'and the log of the worker says so');
+    ok(!defined $line->{reason}, 'without a reason to worry');
     drain($worker);
 };
 

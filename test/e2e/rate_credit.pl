@@ -42,7 +42,7 @@ sub start_workers {
             SELECT coalesce(array_agg(c.id), '{}'), coalesce(array_agg(c.token), '{}')
               INTO ids, tokens FROM pulse.claim($id, 32) AS c;
             COMMIT;
-            PERFORM linger(2000);
+            PERFORM linger(0.2);
             CALL end_all('complete_many', ids, tokens);}));
         $worker;
     } 1 .. SESSIONS;

@@ -9,7 +9,7 @@ use Time::HiRes qw(time);
 use Pulse::Server;
 use Pulse::SqlWorker;
 
-my $node = start_server('main', settings => { %PATIENT, 'pulse.poll_interval' => '60s' });
+my $node = start_server('main', settings => { %PATIENT, 'pulse.poll_interval' => '1h' });
 # The liveness clock stands until the first sweep.
 value($node, 'SELECT pulse.sweep()');
 value($node, q{SELECT pulse.set_queue('mail', rate => 4, burst => 1)});
@@ -17,12 +17,12 @@ my $worker = Pulse::SqlWorker->new($node, 'ann');
 add_jobs($node, 'run', 1, "mail/$_") for 1 .. 8;
 my $other = add_job($node, 'run');
 
-# The next job, if the worker need not wait for long.
+# The next job, for which somebody wakes the worker.
 sub next_job {
     for (1 .. 2) {
         my @jobs = $worker->claim(5);
         return @jobs if @jobs;
-        $worker->wait_for_job('5 s');
+        $worker->wait_for_job('1 hour');
     }
     return;
 }
@@ -39,7 +39,6 @@ is(scalar @ended, 4, 'also beside those that end');
 $worker->complete(@running);
 my $lasted = time - $start;
 cmp_ok($lasted, '>=', 1.75, 'eight jobs take no less than seven tokens do');
-cmp_ok($lasted, '<', 20, 'and the worker waits for no poll and no sweep');
 note "$lasted s";
 expect_healthy($node);
 done_testing();

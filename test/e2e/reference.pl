@@ -43,9 +43,6 @@ my @requests = (
     (map { [ 200, $_, 'DELETE', '/v1/unique-keys',
             body => { identifier => 'mail', unique_key => 'none' } ] } qw(producer operator)),
     [ 200, 'operator', 'DELETE', '/v1/jobs/{parked}', body => { reason => 'reason' } ],
-    [ 201, 'worker', 'POST', '/v1/workers', body => { name => 'new', tasks => ['mail'] } ],
-    [ 200, 'worker', 'POST', '/v1/heartbeats', body => { worker_id => $made{ann} } ],
-    [ 200, 'worker', 'POST', '/v1/claims', body => { worker_id => $made{ann} } ],
     (map { my ($job, $verb, $status, $body) = @{$_};
           [ $status, 'worker', 'PUT', "/v1/jobs/{$job}/$verb", body => $body,
               token => $made{"token of $job"} ] }
@@ -54,6 +51,10 @@ my @requests = (
           [ 'late', 'fail', 200, { error => 'error' } ],
           [ 'queued', 'snooze', 204, { delay => '1 s' } ],
           [ 'dripping', 'release', 204, {} ]),
+    # After what a worker says of its jobs: here the server may sweep, which ends the late one.
+    [ 201, 'worker', 'POST', '/v1/workers', body => { name => 'new', tasks => ['mail'] } ],
+    [ 200, 'worker', 'POST', '/v1/heartbeats', body => { worker_id => $made{ann} } ],
+    [ 200, 'worker', 'POST', '/v1/claims', body => { worker_id => $made{ann} } ],
     [ 204, 'worker', 'DELETE', '/v1/workers/{eve}' ]);
 
 # Path, and what of the system at work it shows.

@@ -18,13 +18,13 @@ value($node, q{SELECT pulse.set_task('work', backoff => 'none')});
 my $scripts = PostgreSQL::Test::Utils::tempdir;
 
 # Transactions without end, one after another; psql prints a line once it knows of the commit.
-append_to_file("$scripts/producer", <<'SQL' x 4000);
+append_to_file("$scripts/producer", <<'SQL' x 20_000);
 SELECT 'added ' || id FROM pulse.add_job('work');
 SELECT 'added ' || id FROM pulse.add_job('work', queue_name => 'q' || (random() * 19)::int);
 SELECT 'added ' || id FROM pulse.add_job('work', job_key => 'k' || random());
 SQL
 append_to_file("$scripts/worker",
-    "SELECT id AS worker FROM pulse.register_worker('w') \\gset\n" . <<'SQL' x 4000);
+    "SELECT id AS worker FROM pulse.register_worker('w') \\gset\n" . <<'SQL' x 20_000);
 SELECT coalesce(array_agg(id), '{}') AS ids, coalesce(array_agg(token), '{}') AS tokens
   FROM pulse.claim(:worker, 4) \gset
 SELECT 'completed ' || id FROM pulse.complete_many(:'ids', :'tokens') WHERE outcome = 'accepted';
@@ -81,10 +81,12 @@ is_deeply([ grep { $told{completed}{$_} > 1 } keys %{ $told{completed} } ],
 
 subtest 'what was running is recovered, and all is done in the end' => sub {
     # The sessions of earlier runs of the server say nothing, so silence decides, after two seconds.
-    wait_until($node, q{SELECT jobs_requeued >= 0 AND NOT EXISTS (
-        SELECT FROM pulse.job WHERE state = 'running') FROM pulse.sweep()}, 'recovery of all');
-    is(value($node, q{SELECT count(*) FROM pulse.worker WHERE state = 'alive'}),
-        0, 'all were lost');
+    # Some beat later than others, and a worker that held no job may have been the last.
+    wait_until($node, q{SELECT jobs_requeued >= 0
+        AND NOT EXISTS (SELECT FROM pulse.job WHERE state = 'running')
+        AND NOT EXISTS (SELECT FROM pulse.worker WHERE state = 'alive') FROM pulse.sweep()},
+        'recovery of all');
+    pass('all were lost');
     my $worker = Pulse::SqlWorker->new($node, 'last');
     while (value($node, 'SELECT count(*) FROM pulse.job')) {
         $worker->complete($worker->claim(500));

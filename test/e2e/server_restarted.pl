@@ -11,7 +11,9 @@ use Pulse::Session;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $node = start_server('main', settings => { %QUICK, restart_after_crash => 'on' });
+# A busy machine has time to start the sessions of both anew.
+my $node = start_server('main', settings => {
+    %QUICK, 'pulse.sweep_threshold' => '10s', restart_after_crash => 'on' });
 my $tasks = Pulse::Tasks->new(run => 'tell ran', linger => 'tell began; wait_at lingerers');
 my @workers =
   map { Pulse::Worker->start_registered($node, $_, tasks => $tasks, concurrency => 2) }

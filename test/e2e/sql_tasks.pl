@@ -86,7 +86,8 @@ subtest 'a handler that is set while workers run is served, and no more once tak
     $worker->wait_for('completed', job => $job);
     is(effects($job), '1', 'its function was called');
     $node->safe_psql('postgres', q{SELECT pulse.unset_task('late')});
-    my $served = $worker->wait_for('functions', count => 3);    # at its start, with it, without it
+    # At its start, with it, without it.
+    my (undef, undef, $served) = $worker->wait_for('functions', count => 3);
     unlike($served->{names}, qr/late/, 'without its handler the task is served no more');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');

@@ -37,7 +37,7 @@ sub work {
       CONTINUE;
     END IF;
     COMMIT;
-    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 2000)::int END);
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20 ELSE random() * 0.2 END);
     IF turn % 10 = 3 THEN
       CALL end_all('release', ids, tokens);
     ELSE
@@ -59,7 +59,7 @@ my $steer = loop('paused record;', q{
     END LOOP;
     PERFORM pulse.sweep();
     COMMIT;
-    PERFORM linger(100000);});
+    PERFORM linger(10);});
 
 my @sessions;
 my $number = 0;

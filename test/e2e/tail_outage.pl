@@ -2,6 +2,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use List::Util qw(max);
 use Test::More;
 
 use Pulse::Program;
@@ -50,15 +51,28 @@ subtest 'the next outage' => sub {
     pass('so is its end');
 };
 
-subtest 'sessions that are ended one after the other' => sub {
-    my $before = $tail->lines->position;
+# Ends its session, and further ones as soon as they look; returns how old the oldest of those
+# became, in seconds.
+sub end_sessions {
+    my @ages;
     for (1 .. 3) {
         wait_until($node, $looks, 'it looks again');
-        value($node, q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-            WHERE application_name = 'pulse'});
+        push @ages, value($node, q{SELECT extract(epoch FROM clock_timestamp() - a.backend_start)
+            FROM pg_stat_activity AS a, pg_terminate_backend(a.pid, 60000)
+            WHERE a.application_name = 'pulse'});
     }
-    $tail->lines->wait_for('the end', sub { $_[0] eq 'pulse: the database answers again' },
-        from => $before);
+    return max(@ages[ 1 .. $#ages ]);
+}
+
+subtest 'sessions that are ended one after the other' => sub {
+    my ($before, $oldest);
+    # One that a busy machine lets live for a second looks twice: the outage is over then.
+    do {
+        $before = $tail->lines->position;
+        $oldest = end_sessions();
+        $tail->lines->wait_for('the end', sub { $_[0] eq 'pulse: the database answers again' },
+            from => $before);
+    } while ($oldest >= 1);
     my @lines = ($tail->lines->lines)[ $before .. $tail->lines->position - 1 ];
     is(scalar(grep { /answers again/ } @lines), 1, 'are one outage') or diag(@lines);
 };

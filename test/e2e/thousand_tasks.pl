@@ -1,6 +1,7 @@
-# P6: on a busy machine a worker of a thousand slots starts a thousand jobs that are ready at once.
+# P6: on a busy machine a worker with hundreds of slots starts as many jobs that are ready at once.
 # Meanwhile no heartbeat of it is too late, its page says that it is alive, and no minder ends a
-# task.
+# task. `make scale-thousand_tasks` has a thousand; where a process costs much to start, these few
+# hundred take a minute of a processor.
 use strict;
 use warnings FATAL => 'all';
 
@@ -11,10 +12,10 @@ use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $slots = 1000;
+my $slots = $ENV{PULSE_TASKS} // 200;
 # They end with the test, at the latest after some minutes.
-my $processors = () = glob '/sys/devices/system/cpu/cpu[0-9]*';
-my @spinners = map { spinner() } 1 .. 4 * $processors;
+chomp(my $processors = `nproc`);
+my @spinners;
 
 sub spinner {
     my $pid = fork // die "fork: $!\n";
@@ -34,6 +35,7 @@ my $worker = Pulse::Worker->start_registered($node, 'wide', tasks => $tasks,
 my $page = 'http://' . $worker->wait_for('serving')->{http} . '/livez';
 my $http = HTTP::Tiny->new(timeout => 60);
 
+@spinners = map { spinner() } 1 .. 4 * $processors;
 my @jobs = add_jobs($node, 'wait', $slots);
 my %answers;
 for my $begun (map { $_ * 50 } 1 .. $slots / 50) {

@@ -46,6 +46,9 @@ for my $case (
         $tasks->wait_for('began', count => $before + 1);
         $tasks->open_gate('lingerers', PASSED);
         $tasks->wait_for('began', count => $before + PASSED + 1);
+        # The next job begins before the worker has told the server of the end of the last one.
+        wait_until($node, 'SELECT count(*) = ' . PASSED . " FROM pulse.finished_job
+            WHERE id IN ($ids)", 'those that passed have completed');
         is($worker->kill, 'signal 9', 'the worker is killed');
         wait_until($node, q{SELECT EXISTS (SELECT FROM pulse.sweep())
             AND NOT EXISTS (SELECT FROM pulse.job WHERE state = 'running')},

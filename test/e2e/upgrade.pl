@@ -29,13 +29,19 @@ sub start_over {
     return;
 }
 
+# Lives as long as its session, however slowly this test goes on.
+sub new_worker {
+    my ($name, $before) = @_;
+    return Pulse::SqlWorker->new($node, $name, interval => '0', before => $before);
+}
+
 sub installed {
     return $admin->query(q{SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'});
 }
 
 subtest 'the new library serves the old version' => sub {
     start_over();
-    my $worker = Pulse::SqlWorker->new($node, 'ann');
+    my $worker = new_worker('ann');
     $worker->start_waiting;
     my $id = add_job($node, 'done', q{payload => '{"n": 1}'});
     is($worker->answer, '', 'a wait is ended by the commit of a job');
@@ -133,11 +139,11 @@ sub update_under_load {
     my @workers =
       map { Pulse::Worker->start_registered($node, $_, tasks => $tasks, concurrency => 4) }
       qw(first second);
-    my $waiting = Pulse::SqlWorker->new($node, 'waiting', interval => '0');
+    my $waiting = new_worker('waiting');
     $waiting->start_waiting;
     my $lingering = add_job($node, 'linger');
     my $process = $tasks->process($tasks->wait_for('began', job => $lingering));
-    my $consumer = Pulse::SqlWorker->new($node, 'consumer', interval => '0');
+    my $consumer = new_worker('consumer');
     my @producers = map { Pulse::Session->new($node) } 1 .. 2;
     $_->ask($produce) for @producers;
     $consumer->ask(consume($consumer->id));
@@ -192,7 +198,7 @@ set($node, map { $_ => $QUICK{$_} } qw(pulse.heartbeat_interval pulse.sweep_thre
 
 subtest 'whoever holds the tables delays the update only' => sub {
     start_over();
-    my $worker = Pulse::SqlWorker->new($node, 'ann');
+    my $worker = new_worker('ann');
     my $holder = Pulse::Session->new($node);
     $holder->query(q{BEGIN; SELECT id FROM pulse.add_job('held')});
     is($admin->refusal(q{SET lock_timeout = '300ms'; ALTER EXTENSION pg_pulse UPDATE}),
@@ -238,7 +244,7 @@ subtest 'who uses the tables in another order than workers does not shut it out'
     $admin->query('DROP TABLE IF EXISTS go_on; CREATE TABLE go_on AS SELECT 1 AS yes');
     my $gate = Pulse::Session->new($node);
     $gate->query('SELECT pg_advisory_lock(1)');
-    my @contrary = map { Pulse::SqlWorker->new($node, "contrary $_", interval => '0') } 1 .. 4;
+    my @contrary = map { new_worker("contrary $_") } 1 .. 4;
     $_->ask(contrary($_->id)) for @contrary;
     wait_until($node, q{SELECT count(*) > 8 FROM pulse.job}, 'they are at it');
     $admin->query('ALTER EXTENSION pg_pulse UPDATE');
@@ -256,7 +262,8 @@ subtest 'an idle worker is not in the way, and is woken by the new version' => s
     my $began = value($node, 'SELECT clock_timestamp()');
     wait_until($node, "SELECT max(last_tick) > '$began'::timestamptz + interval '0.5 s'
         FROM pulse.clock", 'the ends of earlier sessions have been swept');
-    my $worker = Pulse::SqlWorker->new($node, 'ann');
+    # Nor may a late background worker, which makes those who wait look after it.
+    my $worker = new_worker('ann', q{SET pulse.poll_interval = '1h'});
     $worker->start_waiting;
     $admin->query('ALTER EXTENSION pg_pulse UPDATE');
     is($worker->has_answered, 0, 'it still waits after the update');

@@ -30,7 +30,7 @@ sub work {
     SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(token), '{}') INTO ids, tokens
       FROM pulse.claim($id, 3);
     IF turn % 10 = 0 THEN
-      PERFORM linger(1000000);
+      PERFORM linger(100);
     END IF;
     IF turn % 17 = 0 THEN
       ROLLBACK;
@@ -49,13 +49,13 @@ my $add = loop('', qq{
       priority => floor(random() * 3)::int)
       FROM generate_series(1, 200 - (SELECT count(*) FROM pulse.job)::int);
     COMMIT;
-    PERFORM linger(20000);});
+    PERFORM linger(2);});
 my $steer = loop('', qq{
     PERFORM pulse.set_queue('q' || floor(random() * $queues), 1 + floor(random() * 4)::int,
       random() < 0.1);
     COMMIT;
-    PERFORM linger(50000);});
-my $sweep = loop('', 'PERFORM pulse.tick(); COMMIT; PERFORM linger(500000);');
+    PERFORM linger(5);});
+my $sweep = loop('', 'PERFORM pulse.tick(); COMMIT; PERFORM linger(50);');
 
 my @workers = map { Pulse::SqlWorker->new($node, "worker $_") } 1 .. $workers;
 $_->ask(work($_->id)) for @workers;
@@ -112,6 +112,8 @@ value($node, 'SELECT pulse.sweep()');
 value($node, "BEGIN; SELECT pulse.complete($blocking, $token); PREPARE TRANSACTION 'p'");
 value($node, "COMMIT PREPARED 'p'");
 my $observer = Pulse::Session->new($node);
+# It looks for two sweep intervals: for longer than a busy machine takes for the sweep.
+$observer->query(q{SET pulse.sweep_interval = '30s'});
 $observer->ask('SELECT count(*) FROM pulse.verify()');
 wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'},
     'verify() looks again');

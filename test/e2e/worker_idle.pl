@@ -15,6 +15,8 @@ use constant BEATS => 30;
 my $node = start_server('main', settings => {
     %QUICK,
     'pulse.databases' => 'postgres',
+    # Else a background worker that is late by a second makes those who wait sweep.
+    'pulse.poll_interval' => '1h',
     log_statement => 'all',
 });
 $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
@@ -34,6 +36,8 @@ is(value($node, q{SELECT bool_and(setting::bool) FROM pulse.settings
     WHERE name = 'pulse.background_sweeps'}), 't', 'the background worker sweeps');
 # A beat that was sent from now on tells it so.
 wait_for_beats(2);
+# A worker looks twice for other workers of its machine, at its start and a beat and a half later.
+$worker->wait_for('host_checked', from => 0, count => 2);
 
 my $from = -s $node->logfile;
 wait_for_beats(BEATS + 1);

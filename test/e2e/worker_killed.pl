@@ -112,12 +112,14 @@ subtest 'while it drains' => sub {
 
 subtest 'with jobs that it had not started' => sub {
     my $doomed = start_doomed(concurrency => 3, options => [ '--heartbeat-interval', '10s' ]);
-    # So that it knows that jobs are short, and claims ahead.
+    # So that it knows that jobs are short beside a round trip, and claims ahead.
+    $proxy->delay(0.05);
     $doomed->wait_for('completed', job => $_) for add_jobs($node, 'run', 20);
     my @jobs = add_jobs($node, 'linger', 9);
     my @processes =
       map { $tasks->process($tasks->wait_for('began', job => $_)) } @jobs[ 0 .. 2 ];
     wait_until($node, 'SELECT count(*) > 3 FROM pulse.held(' . $doomed->id . ')', 'it holds more');
+    $proxy->delay(0);
     is($doomed->kill, 'signal 9', 'the worker is killed');
     my $rescuer =
       Pulse::Worker->start_registered($node, "rescuer-$workers", tasks => $tasks, concurrency => 9);

@@ -12,7 +12,10 @@ use Pulse::Session;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $node = start_server('main', settings => { %QUICK, 'pulse.keep_completed' => '0' });
+# Between the end of a task that asks to be killed and the recovery of its job lies a part of the
+# threshold, in which a busy machine has to run a minder and its task.
+my $node = start_server('main', settings => {
+    %QUICK, 'pulse.keep_completed' => '0', 'pulse.sweep_threshold' => '6s' });
 my $tasks = Pulse::Tasks->new(
     run => 'tell ran',
     linger => q{trap 'tell terminated; exit 1' TERM; tell began; wait_at lingerers; tell ended},

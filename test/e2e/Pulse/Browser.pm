@@ -151,6 +151,12 @@ sub wait_for_path {
     return $self->_wait_until(sub { $self->path }, $expected);
 }
 
+# What has the focus, once it is this: a new page gives the focus away after it was loaded.
+sub wait_for_focus {
+    my ($self, $expected) = @_;
+    return $self->_wait_until(sub { $self->focus }, qr/\A\Q$expected\E\z/);
+}
+
 # A script that returns whether it is so.
 sub wait_for_js {
     my ($self, $script) = @_;

@@ -8,7 +8,7 @@ use Exporter qw(import);
 use IPC::Run ();
 use JSON::PP ();
 
-our @EXPORT = qw(pulse pulse_as json_of rows_of);
+our @EXPORT = qw(pulse pulse_as pulse_at json_of rows_of);
 
 # As the superuser of the test, on the database of that name.
 sub pulse { my ($node, @arguments) = @_; return pulse_as($node, undef, @arguments) }
@@ -16,14 +16,20 @@ sub pulse { my ($node, @arguments) = @_; return pulse_as($node, undef, @argument
 # What is its standard input.
 our $stdin = '/dev/null';
 
-# Returns a hash: status, out, err.
+# Returns what pulse_at() returns.
 sub pulse_as {
     my ($node, $role, @arguments) = @_;
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    $database .= " user=$role" if defined $role;
+    return pulse_at($database, @arguments);
+}
+
+# Of the database of a connection string. Returns a hash: status, out, err.
+sub pulse_at {
+    my ($database, @arguments) = @_;
     my ($out, $err) = ('', '');
     local $ENV{PGAPPNAME};
     delete $ENV{PGAPPNAME};
-    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
-    $database .= " user=$role" if defined $role;
     IPC::Run::run([ 'pulse', '-d', $database, @arguments ],
         '<', $stdin, '>', \$out, '2>', \$err);
     return { status => $? >> 8, out => $out, err => $err };

@@ -5,10 +5,9 @@ use strict;
 use warnings FATAL => 'all';
 
 use Carp qw(croak);
+use Fcntl qw(LOCK_EX);
 use File::Basename qw(dirname);
 use File::Spec;
-
-use PostgreSQL::Test::Utils ();
 
 # The folder that the library was installed under, as `make stage` did for pulse-worker.
 sub prefix {
@@ -31,13 +30,18 @@ sub run {
 }
 
 # Builds a project of CMake, given by its folder in the tree, and returns where its programs are.
+# Five files use the same project, so the first of a run builds for all.
 sub build {
     my ($folder) = @_;
-    my $build = PostgreSQL::Test::Utils::tempdir('build');
-    my $log = "$PostgreSQL::Test::Utils::log_path/cmake.log";
+    my $build = "$ENV{TESTDIR}/built_" . $folder =~ tr{/}{_}r;
+    open my $lock, '>>', "$build.lock" or croak "$build.lock: $!";
+    flock $lock, LOCK_EX or croak "$build.lock: $!";
+    return $build if -e "$build.done";
+    my $log = "$build.log";
     run($log, 'cmake', '-S', File::Spec->rel2abs($folder), '-B', $build,
         '-DCMAKE_PREFIX_PATH=' . prefix(), '-DCMAKE_BUILD_TYPE=Release');
     run($log, 'cmake', '--build', $build);
+    open my $done, '>', "$build.done" or croak "$build.done: $!";
     return $build;
 }
 

@@ -10,8 +10,10 @@ use Test::More;
 
 our @EXPORT = qw(require_node require_driver relay_tap);
 
-# Skips the whole file where there is no node that the library is for.
+# Skips the whole file where there is no node that the library is for. PULSE_CLIENTS names another
+# copy of the libraries; programs of a worker get no variables of such names.
 sub require_node {
+    $ENV{CLIENTS} = $ENV{PULSE_CLIENTS} // getcwd . '/clients';
     my $version = `node --version 2>/dev/null` || '';
     plan skip_all => 'no node of version 18 or later' if $version !~ /^v(\d+)/ || $1 < 18;
     return;

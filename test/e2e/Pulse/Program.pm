@@ -21,6 +21,7 @@ sub start {
     my $log = "$PostgreSQL::Test::Utils::log_path/" . basename($0, '.pl') . "_$name";
     my ($stdout, $stderr) = map { "$log.$_" }
       ($options{output} // 'stdout') eq 'stderr' ? qw(out log) : qw(log err);
+    $self->{other} = $stdout eq "$log.log" ? $stderr : $stdout;
     # Before it writes.
     $self->{lines} = Pulse::Lines->new("$log.log");
     my $pid = fork // croak "fork: $!";
@@ -48,6 +49,9 @@ sub has_ended { return defined $_[0]{status} }
 sub pid { return $_[0]{pid} }
 sub name { return $_[0]{name} }
 sub lines { return $_[0]{lines} }
+
+# What it has written to the stream that `lines` does not read.
+sub other_output { return PostgreSQL::Test::Utils::slurp_file($_[0]{other}) }
 
 sub signal {
     my ($self, $signal) = @_;

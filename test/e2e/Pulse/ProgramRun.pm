@@ -74,8 +74,7 @@ sub of_finished {
 
 sub drain {
     my ($worker) = @_;
-    $worker->signal('TERM');
-    is($worker->wait_exit, DRAINED, 'it drains');
+    is($worker->drain, DRAINED, 'it drains');
     return;
 }
 

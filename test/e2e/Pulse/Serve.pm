@@ -28,13 +28,14 @@ sub _make_tokens {
 }
 
 # `tokens`: role by name, or `file`: that of another server. `port`: else a free one. `options`: of
-# the command line. `database`: else postgres. Returns a hash: url, port, file, program, and the
-# secret of each token by its name.
+# the command line. `database`: else postgres. `databases`: instead, the options -d of several
+# databases. Returns a hash: url, port, file, program, and the secret of each token by its name.
 sub start_serve {
     my ($node, %options) = @_;
     my $port = $options{port} // PostgreSQL::Test::Cluster::get_free_port();
     my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname='
       . ($options{database} // 'postgres');
+    my @databases = @{ $options{databases} // [ '-d', $database ] };
     my %serve = (url => "http://127.0.0.1:$port", port => $port, secret => {},
         file => $options{file});
     if (my $roles = $options{tokens}) {
@@ -45,7 +46,7 @@ sub start_serve {
         close $out;
         chmod 0600, $serve{file};
     }
-    $serve{command} = [ 'pulse', '-d', $database, 'serve', '--listen', "127.0.0.1:$port",
+    $serve{command} = [ 'pulse', @databases, 'serve', '--listen', "127.0.0.1:$port",
         (defined $serve{file} ? ('--tokens', $serve{file}) : ()), @{ $options{options} // [] } ];
     serve_again(\%serve);
     return \%serve;

@@ -11,7 +11,9 @@ use Test::More;
 BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 60 }
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Pulse::DataFolder;
 use Pulse::Process;
+use Pulse::Psql;
 
 our @EXPORT = qw(server_folder new_server start_server set value wait_until add_job add_jobs
   finished outcomes kill_server expect_healthy %QUICK %PATIENT);
@@ -25,11 +27,12 @@ our %QUICK = (
     'pulse.keep_completed' => '-1',
 );
 
-# Nobody is lost by silence, and nobody sweeps by the clock: only what wakes somebody is quick.
+# Nobody is lost by silence, and nobody sweeps by the clock, also where a test takes minutes: only
+# what wakes somebody is quick.
 our %PATIENT = (
     %QUICK,
-    'pulse.sweep_interval' => '60s',
-    'pulse.sweep_threshold' => '120s',
+    'pulse.sweep_interval' => '600s',
+    'pulse.sweep_threshold' => '1200s',
 );
 
 my $crash_marks = qr/was terminated by signal|PANIC:|TRAP:/;
@@ -47,7 +50,7 @@ sub server_folder {
 sub new_server {
     my ($name, %options) = @_;
     my $node = PostgreSQL::Test::Cluster->new($name);
-    $node->init(allows_streaming => $options{streaming} // 0);
+    _init($node, allows_streaming => $options{streaming} // 0);
     my %settings = (
         max_connections => 40,
         max_prepared_transactions => 5,
@@ -59,34 +62,45 @@ sub new_server {
     return $node;
 }
 
+# The framework writes the settings; its initdb is a copy.
+sub _init {
+    my ($node, %options) = @_;
+    my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+    no warnings 'redefine';
+    local *PostgreSQL::Test::Utils::system_or_bail = sub {
+        return $_[0] eq 'initdb' ? Pulse::DataFolder::copy_template($node->data_dir) : $run->(@_);
+    };
+    $node->init(%options);
+    return;
+}
+
 sub start_server {
     my $node = new_server(@_);
     $node->start;
-    $node->safe_psql('postgres', 'CREATE EXTENSION pg_pulse');
+    value($node, 'CREATE EXTENSION pg_pulse');
     return $node;
 }
 
 # Changes settings of a running server.
 sub set {
     my ($node, %settings) = @_;
-    $node->safe_psql('postgres', "ALTER SYSTEM SET $_ = '$settings{$_}'") for sort keys %settings;
+    my @names = sort keys %settings;
+    value($node, join ";\n", map { "ALTER SYSTEM SET $_ = '$settings{$_}'" } @names);
     $node->reload;
-    for my $name (sort keys %settings) {
-        wait_until($node,
-            "SELECT current_setting('$name')::interval = '$settings{$name}'::interval", $name);
-    }
+    wait_until($node, 'SELECT ' . join(' AND ',
+        map { "current_setting('$_')::interval = '$settings{$_}'::interval" } @names), "@names");
     return;
 }
 
 sub value {
     my ($node, $query, $database) = @_;
-    return $node->safe_psql($database // 'postgres', $query);
+    return Pulse::Psql::answer($node, $database // 'postgres', $query);
 }
 
 # Waits until the query answers t; `what` is said when it never does.
 sub wait_until {
-    my ($node, $query, $what) = @_;
-    $node->poll_query_until('postgres', $query) or die "never: $what\n";
+    my ($node, $query, $what, $database) = @_;
+    Pulse::Psql::becomes_true($node, $database // 'postgres', $query) or die "never: $what\n";
     return;
 }
 
@@ -135,13 +149,16 @@ sub kill_server {
 }
 
 # The end of every test: no promise is broken, and nobody crashed but whom the test killed. `killed`
-# are the process ids of backends that it killed.
+# are the process ids of backends that it killed; `dying` matches what a server says that dies
+# because the test killed it.
 sub expect_healthy {
     my ($node, %options) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     is(value($node, 'SELECT * FROM pulse.verify()', $options{database}), '', 'verify() is empty');
     my $killed = join '|', @{ $options{killed} // [] }, 'nobody';
-    my @marks = grep { /$crash_marks/ && !/$server_process \(PID (?:$killed)\) was terminated/ }
+    my $dying = $options{dying} // qr/(?!)/;
+    my $expected = qr/$server_process \(PID (?:$killed)\) was terminated|$dying/;
+    my @marks = grep { /$crash_marks/ && !/$expected/ }
       split /\n/, slurp_file($node->logfile);
     is_deeply(\@marks, [], 'nobody crashed whom the test did not kill');
     return;

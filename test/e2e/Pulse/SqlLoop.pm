@@ -9,14 +9,15 @@ use Pulse::Server;
 our @EXPORT = qw(allow_loops end_loops loop);
 
 # Before the first loop, and again after end_loops() for the next ones. Gives loops the function
-# linger: a transaction that computes stays open, as one does that waits for its client; and the
-# procedure end_all, which ends claims as a worker has to: what is busy is asked for again.
+# linger: for so many milliseconds the transaction stays open, as one does that waits for its
+# client, and leaves the processors to others; and the procedure end_all, which ends claims as a
+# worker has to: what is busy is asked for again.
 sub allow_loops {
     my ($node) = @_;
     value($node, q{CREATE TABLE IF NOT EXISTS looping (yes int);
         INSERT INTO looping VALUES (1);
-        CREATE OR REPLACE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
-            RETURN (SELECT count(*) FROM generate_series(1, turns));
+        CREATE OR REPLACE FUNCTION linger(milliseconds double precision) RETURNS void LANGUAGE sql
+            RETURN pg_sleep(milliseconds / 1000);
         CREATE OR REPLACE PROCEDURE end_all(ending text, ids bigint[], tokens bigint[])
           LANGUAGE plpgsql AS $$
         BEGIN

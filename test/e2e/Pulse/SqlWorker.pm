@@ -85,7 +85,10 @@ sub sweep_if_asked {
 
 sub wait_for_job {
     my ($self, $most) = @_;
-    return $self->query("CALL pulse.wait_for_job($self->{id}, '$most')");
+    $self->ask_to_wait("CALL pulse.wait_for_job($self->{id}, '$most')");
+    my $answer = $self->answer;
+    croak $self->said if $self->said =~ /ERROR|FATAL/;
+    return $answer;
 }
 
 # Waits in the background; see has_answered and answer. A claim that finds nothing comes first: only
@@ -98,7 +101,7 @@ sub start_waiting {
         croak 'something to claim, so there is nothing to wait for' if @unexpected;
         $self->wait_for_job('0');
     } while $self->{asked_to_sweep};
-    $self->ask("CALL pulse.wait_for_job($self->{id}, '1 hour')");
+    $self->ask_to_wait("CALL pulse.wait_for_job($self->{id}, '1 hour')");
     return;
 }
 

@@ -11,10 +11,10 @@ use JSON::PP qw(decode_json);
 use Pulse::Server qw(wait_until);
 
 # `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several
-# servers, in place of the server's own. `options`: more of its command line; `under`: what runs it;
-# `program`: another program that takes these options; `level`: of its log; `concurrency`: 1, or
-# undef to leave it to the worker. With neither tasks nor folder it runs functions only. Returns at
-# once; see start_registered.
+# servers, in place of the server's own; `where`: options in place of its --database. `options`:
+# more of its command line; `under`: what runs it; `program`: another program that takes these
+# options; `level`: of its log; `concurrency`: 1, or undef to leave it to the worker. With neither
+# tasks nor folder it runs functions only. Returns at once; see start_registered.
 sub start {
     my ($class, $node, $name, %options) = @_;
     my ($host, $port) = ($options{host} // $node->host, $options{port} // $node->port);
@@ -26,7 +26,7 @@ sub start {
             @{ $options{under} // [] },
             $options{program} // 'pulse-worker', '--name', $name,
             '--log-format', 'json', '--log-level', $options{level} // 'debug',
-            '--database', "host=$host port=$port dbname=$database",
+            @{ $options{where} // [ '--database', "host=$host port=$port dbname=$database" ] },
             (defined $folder ? ('--tasks', $folder) : ()),
             (exists $options{concurrency} && !defined $options{concurrency}
                 ? () : ('--concurrency', $options{concurrency} // 1)),
@@ -58,6 +58,21 @@ sub wait_until_idle {
           AND query LIKE 'CALL pulse.wait_for_job%' AND wait_event = 'Extension'},
         "$self->{name} is idle");
     return;
+}
+
+# Has it read its databases again, and returns the names of those that it serves then.
+sub reload_databases {
+    my ($self) = @_;
+    my $from = $self->lines->position;
+    $self->signal('HUP');
+    return $self->wait_for('databases', from => $from)->{names};
+}
+
+# Has it end its jobs and leave, and returns its exit code.
+sub drain {
+    my ($self) = @_;
+    $self->signal('TERM');
+    return $self->wait_exit;
 }
 
 sub _read {

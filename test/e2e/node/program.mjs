@@ -4,8 +4,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Failure, json, task, work } from '../../../clients/node/index.mjs'
 
+const { Failure, json, task, work } = await import(`${process.env.CLIENTS}/node/index.mjs`)
 const told = process.argv[2]
 const tell = (...words) => fs.appendFileSync(told, `${words.join(' ')}\n`)
 
@@ -25,7 +25,8 @@ function circle() {
 let pool
 function database() {
   const pg = createRequire(process.env.DRIVER)('pg')
-  pool ??= new pg.Pool({ max: 4 })
+  // A pool whose idle session ends with the server tells, and nobody need do anything.
+  pool ??= new pg.Pool({ max: 4 }).on('error', () => {})
   return pool
 }
 
@@ -51,11 +52,15 @@ async function completeOnce({ dies }, job) {
 
 const lines = async ({ gate, count }, job) => {
   await waitForGate(gate)
-  for (let i = 1; i <= count; i++) {
-    console.log('line %d of job %s', i, job.id)
+  const texts = Array.from({ length: count }, (_, i) => `line ${i + 1} of job ${job.id}`)
+  for (const text of texts) {
+    console.log('%s', text)
     await pause(Number(job.id) % 3)
   }
 }
+
+// Behind ten calls.
+const stack = (text, calls = 10) => (calls ? stack(text, calls - 1) : new Error(text))
 
 const deeds = {
   echo: (payload) => payload.value,
@@ -80,7 +85,7 @@ const deeds = {
   rest: () => { throw new Failure('a part is left', { payload: { do: 'echo', value: 'rest' } }) },
   'large rest': () => { throw new Failure('a part is left', { payload: 'z'.repeat(2 << 20) }) },
   snooze: (_, job) => job.lastCheckpoint ? job.lastCheckpoint
-    : job.snooze(0, { checkpoint: { seen: true } }),
+    : job.snooze(1e-7, { checkpoint: { seen: true } }),
   'snooze circle': (_, job) => job.snooze(0, { checkpoint: circle() }),
   report: (_, job) => {
     job.progress(0.5, { message: 'half', stage: 'copy' })
@@ -106,10 +111,17 @@ const deeds = {
   },
   'fork itself': () =>
     spawnSync(process.execPath, process.argv.slice(1), { encoding: 'utf8' }).stderr,
-  'after its end': () => { setImmediate(() => console.log('behind the end')) },
+  'after its end': (_, job) => {
+    setImmediate(() => { job.progress(1); console.log('behind the end') })
+  },
   exit: () => process.exit(7),
   complete: completeOnce,
   lines,
+  stacks: (payload) => {
+    for (let n = 1; n <= payload.count; n++) console.error(stack(`stack ${n}`))
+    console.log('behind the stacks')
+  },
+  'beyond all': (payload, job) => job.progress(50),
 }
 
 const act = task('act', async (payload, job) => {

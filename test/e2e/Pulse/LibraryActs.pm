@@ -1,6 +1,6 @@
-# The program test/e2e/node/program.mjs: jobs whose payload says what their handler does, and what
-# the program tells.
-package Pulse::NodeActs;
+# Programs of libraries, as test/e2e/node/program.mjs: jobs whose payload says what their handler
+# does, and what the program tells.
+package Pulse::LibraryActs;
 
 use strict;
 use warnings FATAL => 'all';
