@@ -32,8 +32,8 @@ check-worker: ## the worker's unit tests
 check-cost: stage ## WAL, buffers, statements and plans within their budgets (test/cost/budgets)
 	$(TOOL)/suite cost
 # Slow to install and to compile, so not a part of check; each page says what it needs.
-RECIPES = django rails go
-check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packages of theirs
+RECIPES = django go
+check-recipes: stage ## docs/recipes for Django and Go, which need packages of theirs
 	@$(TOOL)/packages recipes
 	PULSE_RECIPES=1 PULSE_DOCS_SECONDS=600 PULSE_LABEL=recipes $(TOOL)/suite docs \
 	  $(RECIPES:%=docs/recipes/%.md)
@@ -42,9 +42,14 @@ check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packag
 check-ha: stage ## seven faults of three nodes under Patroni; FAULTS='switchover machine_gone', ROUNDS=5
 	@$(TOOL)/packages ha
 	PULSE_FAULTS='$(FAULTS)' PULSE_ROUNDS='$(ROUNDS)' PULSE_LABEL=ha $(TOOL)/suite e2e test/ha/faults.pl
+# Citus is built from its source, which is not here. CITUS_SOURCE=citus-13.2.2.tar.xz, or its folder.
+CITUS ?= $(SRC)/test/citus/*.pl
+check-citus: stage ## a coordinator and two nodes of Citus; CITUS_SOURCE=archive, CITUS=test/citus/calls.pl
+	$(TOOL)/suite citus $(CITUS)
 # A worker is a program that keeps to docs/worker-protocol.md; check-e2e plays the rules against one.
 WORKERS ?= $(notdir $(wildcard $(SRC)/test/protocol/workers/*))
 check-protocol: stage ## each rule of the worker protocol against each worker; WORKERS='process library'
+	@$(TOOL)/packages test
 	$(PLAIN) $(CMAKE) -S $(SRC)/test/protocol/act/library -B build/protocol -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_PREFIX_PATH='$(STAGE)$(PREFIX)' >/dev/null
 	+$(PLAIN) $(CMAKE) --build build/protocol >/dev/null
@@ -144,7 +149,8 @@ check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
 
 check-e2e-long: stage ## hundreds of escapes, gigabytes of output, minutes of maintenance, where check-e2e has a few
 	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl \
-	    test/e2e/maintenance_of_every_table.pl
+	    test/e2e/maintenance_of_every_table.pl \
+	    test/e2e/node_prisma.pl
 
 # Tests of which check-e2e runs a part, at full size.
 SCALE_ids_after_failover = PULSE_FAILOVERS=50
@@ -163,6 +169,9 @@ SCALE_undo          = PULSE_FLOWS=1000
 SCALE_many_keys     = PULSE_KEYS=4000 PULSE_ROUNDS=20 PULSE_SESSIONS=90
 SCALE_page_hostile  = PULSE_HOSTILE=1
 SCALE_pid1          = PULSE_JOBS=1000
+SCALE_thousand_tasks = PULSE_TASKS=1000
+SCALE_kinds_of_tasks = PULSE_JOBS=1000
+SCALE_fleet_restarted = PULSE_RESTARTS=20
 SCALE_api_fuzz      = PULSE_REQUESTS=1000000
 SCALE_random_calls  = PULSE_CALLS=100000
 check-scale: $(patsubst SCALE_%,scale-%,$(filter SCALE_%,$(.VARIABLES))) ## promises at the sizes of large installations; hours
@@ -170,8 +179,10 @@ scale-%: stage
 	env PG_TEST_TIMEOUT_DEFAULT=3600 PULSE_LABEL=scale $(SCALE_$*) \
 	  $(TOOL)/suite e2e test/e2e/$*.pl
 
-# What a user of PGXN gets is the archive alone, and the client's manner to build it.
+# What a user of PGXN gets is the archive alone, and the client's manner to build it. Without Citus
+# the server creates no extension for Citus, whose files must be there.
 DIST = $(CURDIR)/build/dist
+CREATED = $(filter-out $(CITUS_EXT),$(notdir $(EXTENSION)))
 check-dist: dist ## the release archive, installed by pgxn's client and created in a server
 	@$(TOOL)/packages dist
 	rm -rf '$(DIST)'
@@ -179,7 +190,8 @@ check-dist: dist ## the release archive, installed by pgxn's client and created 
 	  --pg_config '$(shell command -v $(PG_CONFIG))' 'build/$(EXT)-$(EXTVERSION).zip' \
 	  >build/pgxn.log 2>&1 || { tail -20 build/pgxn.log; exit 1; }
 	PULSE_STAGE='$(DIST)' $(TOOL)/cluster run dist -- psql -Xq -v ON_ERROR_STOP=1 \
-	  $(patsubst %,-c 'CREATE EXTENSION % CASCADE',$(notdir $(EXTENSION)))
+	  $(patsubst %,-c 'CREATE EXTENSION % CASCADE',$(CREATED))
+	ls $(addprefix '$(DIST)$(datadir)/extension/$(CITUS_EXT)',.control --$(EXTVERSION).sql) >/dev/null
 
 # Fetches a Debian system into the build, so `make check` leaves it out.
 check-deb: export DEBEMAIL ?= packager@example.org
@@ -198,7 +210,7 @@ fuzz: ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; ne
 	@$(TOOL)/packages fuzz
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
 
-check-model: ## a model of queue marks: all states of two claimers and a crash
+check-model: ## models of queues and limits: all states of two claimers and a crash
 	@$(TOOL)/packages model
 	$(TOOL)/../model/run
 

@@ -17,7 +17,7 @@ namespace pulse::console {
 namespace {
 
 // Well-formed UTF-8 without a control character, but newlines where lines are expected.
-std::string problem_of(std::string_view text, bool may_have_lines) {
+std::string text_problem(std::string_view text, bool may_have_lines) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_character_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
@@ -30,14 +30,14 @@ std::string problem_of(std::string_view text, bool may_have_lines) {
   return {};
 }
 
-const Columns kColumns{{"text", "text", Kind::text, 60},
-                       {"state", "state", Kind::state},
-                       {"number", "number", Kind::count},
-                       {"time", "time", Kind::time},
-                       {"names", "names", Kind::names}};
+const Columns kHostileColumns{{"text", "text", Kind::text, 60},
+                              {"state", "state", Kind::state},
+                              {"number", "number", Kind::count},
+                              {"time", "time", Kind::time},
+                              {"names", "names", Kind::names}};
 
 // The same text in a column of each kind; a server sends no NUL and no broken UTF-8, but is it one?
-QueryResult rows_of(const std::string& text) {
+QueryResult hostile_rows(const std::string& text) {
   return {{"text", "state", "number", "time", "names"},
           {text, text, text, text,
            nlohmann::json({text}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
@@ -47,8 +47,8 @@ TEST(Hostile, HasTwoHundredTexts) { EXPECT_GE(hostile_texts().size(), 200U); }
 
 TEST(Hostile, IsInert) {
   for (const std::string& text : hostile_texts()) {
-    EXPECT_EQ(problem_of(inert(text), false), "") << inert(text).substr(0, 100);
-    EXPECT_EQ(problem_of(inert(text, Lines::kept), true), "") << inert(text).substr(0, 100);
+    EXPECT_EQ(text_problem(inert(text), false), "") << inert(text).substr(0, 100);
+    EXPECT_EQ(text_problem(inert(text, Lines::kept), true), "") << inert(text).substr(0, 100);
   }
 }
 
@@ -56,16 +56,16 @@ TEST(Hostile, BreaksNoTable) {
   Style style;
   style.columns = 80;
   for (const std::string& text : hostile_texts()) {
-    const std::string printed = table(kColumns, rows_of(text), style);
-    EXPECT_EQ(problem_of(printed, true), "") << inert(text).substr(0, 100);
+    const std::string printed = table(kHostileColumns, hostile_rows(text), style);
+    EXPECT_EQ(text_problem(printed, true), "") << inert(text).substr(0, 100);
     EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 2) << inert(text).substr(0, 100);
-    EXPECT_EQ(problem_of(record(kColumns, rows_of(text)[0], style), true), "");
+    EXPECT_EQ(text_problem(record(kHostileColumns, hostile_rows(text)[0], style), true), "");
   }
 }
 
 TEST(Hostile, IsReadAsJson) {
   for (const std::string& text : hostile_texts()) {
-    const std::string printed = json_list(kColumns, rows_of(text));
+    const std::string printed = json_list(kHostileColumns, hostile_rows(text));
     EXPECT_TRUE(nlohmann::json::accept(printed)) << inert(printed).substr(0, 200);
   }
 }
@@ -73,10 +73,10 @@ TEST(Hostile, IsReadAsJson) {
 TEST(Hostile, IsDrawnInItsLine) {
   for (const std::string& text : hostile_texts()) {
     Choice choice;
-    choice.selected = text;
-    Pane pane{"x", "", kColumns, "text", "x", nullptr, {}};
-    for (const Line& line : pane_lines(pane, rows_of(text), choice, {10, 80})) {
-      EXPECT_EQ(problem_of(line_text(line), false), "") << inert(text).substr(0, 100);
+    choice.selected.id = text;
+    Pane pane{"x", "", kHostileColumns, "text", "x", nullptr, {}};
+    for (const Line& line : pane_lines(pane, hostile_rows(text), choice, {10, 80})) {
+      EXPECT_EQ(text_problem(line_text(line), false), "") << inert(text).substr(0, 100);
     }
   }
 }

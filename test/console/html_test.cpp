@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <regex>
+#include <thread>
 
 #include "hostile_texts.hpp"
 #include "html/chart.hpp"
@@ -36,7 +37,7 @@ bool is_entity(std::string_view text) {
 }
 
 // Of a text that was escaped.
-std::string problem_of(const std::string& html) {
+std::string html_problem(const std::string& html) {
   for (std::size_t i = 0; i < html.size(); ++i) {
     const auto byte = static_cast<unsigned char>(html[i]);
     if (std::string_view("<>\"'").find(html[i]) != std::string_view::npos)
@@ -49,11 +50,11 @@ std::string problem_of(const std::string& html) {
 
 TEST(Html, EscapesEachHostileText) {
   for (const std::string& text : hostile_texts()) {
-    EXPECT_EQ(problem_of(Markup(text).html()), "") << Markup(text).html().substr(0, 100);
-    EXPECT_EQ(problem_of(lines(text).html()), "") << lines(text).html().substr(0, 100);
+    EXPECT_EQ(html_problem(Markup(text).html()), "") << Markup(text).html().substr(0, 100);
+    EXPECT_EQ(html_problem(lines(text).html()), "") << lines(text).html().substr(0, 100);
     const std::string element_html = element("p", {{"title", text}}).html();
     EXPECT_EQ(element_html.substr(0, 10), "<p title=\"");
-    EXPECT_EQ(problem_of(element_html.substr(10, element_html.size() - 16)), "");
+    EXPECT_EQ(html_problem(element_html.substr(10, element_html.size() - 16)), "");
     EXPECT_EQ(element_html.substr(element_html.size() - 6), "\"></p>");
   }
 }
@@ -83,13 +84,29 @@ TEST(Html, NamesEachAddressBelowThePrefix) {
   EXPECT_EQ(link(Url("/jobs"), "x").html(), "<a href=\"/jobs\">x</a>");
 }
 
-const Columns kColumns{{"text", "text"},
-                       {"state", "state", Kind::state},
-                       {"number", "number", Kind::count},
-                       {"time", "time", Kind::time},
-                       {"bar", "bar", Kind::part}};
+TEST(Html, NamesAddressesOfANodeBelowThePathOfTheNode) {
+  const Url jobs = Url("/jobs").part("7");
+  {
+    const AddressesOfNode addresses("eu-2");
+    set_url_prefix("/queue");
+    EXPECT_EQ(jobs.address(), "/queue/n/eu-2/jobs/7");
+    EXPECT_EQ(jobs.at_node("us").address(), "/queue/n/us/jobs/7");
+    EXPECT_EQ(jobs.at_node("").address(), "/queue/jobs/7") << "of no node";
+    EXPECT_EQ(jobs.text(), "/jobs/7") << "as the routes have it";
+    EXPECT_EQ(Url::to_place("main").address(), "#main");
+    std::thread([&] { EXPECT_EQ(jobs.address(), "/queue/jobs/7") << "of another thread"; }).join();
+    set_url_prefix("");
+  }
+  EXPECT_EQ(jobs.address(), "/jobs/7");
+}
 
-QueryResult rows_of(const std::string& text) {
+const Columns kTextColumns{{"text", "text"},
+                           {"state", "state", Kind::state},
+                           {"number", "number", Kind::count},
+                           {"time", "time", Kind::time},
+                           {"bar", "bar", Kind::part}};
+
+QueryResult rows_of_text(const std::string& text) {
   return {{"text", "state", "number", "time", "bar"}, {text, text, text, text, text}};
 }
 
@@ -99,8 +116,8 @@ TEST(Html, BreaksNoTable) {
   for (const std::string& text : hostile_texts()) {
     if (text.empty()) continue;
     const std::string plain(text.size(), 'x');
-    EXPECT_EQ(acted_on(html_table(kColumns, rows_of(text), layout, {}, true).html()),
-              acted_on(html_table(kColumns, rows_of(plain), layout, {}, true).html()))
+    EXPECT_EQ(acted_on(html_table(kTextColumns, rows_of_text(text), layout, {}, true).html()),
+              acted_on(html_table(kTextColumns, rows_of_text(plain), layout, {}, true).html()))
         << Markup(text).html().substr(0, 100);
   }
 }

@@ -53,6 +53,14 @@ TEST(Inert, SpellsWhatTurnsOrHidesText) {
   EXPECT_EQ(inert("\U0001FFFF"), "\\u{1ffff}");
 }
 
+TEST(Inert, SpellsATextOfBlanksWhereItIsToBeSeen) {
+  EXPECT_EQ(visible(" "), "\\x20");
+  EXPECT_EQ(visible("\u00A0\u3000"), "\\xa0\\u{3000}");
+  for (const std::string text : {"", "a", " a ", "\u3000.", "\xFF", " \xFF"}) {
+    EXPECT_EQ(visible(text), text);
+  }
+}
+
 TEST(Inert, SpellsBytesThatAreNoUtf8) {
   EXPECT_EQ(inert("\xFF"), "\\xff");
   EXPECT_EQ(inert("\xC0\xAF"), "\\xc0\\xaf");

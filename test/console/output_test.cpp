@@ -4,6 +4,7 @@
 #include "job/job_filter.hpp"
 #include "job/state_counts.hpp"
 #include "output/partial_count.hpp"
+#include "output/record.hpp"
 #include "output/table.hpp"
 #include "text/laid_out_json.hpp"
 #include "text/spelling.hpp"
@@ -26,8 +27,8 @@ QueryResult two_rows() {
 
 TEST(StateCount, SaysWhereItStopped) {
   EXPECT_EQ((StateCount{"due", 999, true}).text(), "999");
-  EXPECT_EQ((StateCount{"due", 1000, true}).text(), "1,000+");
-  EXPECT_EQ((StateCount{"due", 5'000'000, true}).text(), "1,000+");
+  EXPECT_EQ((StateCount{"due", 5'000'000, true}).text(), "5,000,000");
+  EXPECT_EQ((StateCount{"due", 300'000, false}).text(), "1,000+");
   EXPECT_EQ((StateCount{"failed", 7, false}).text(), "7+");
 }
 
@@ -40,17 +41,21 @@ TEST(PartialCount, HasAPlusWhereTheServerNamesOneOfTheFields) {
   EXPECT_EQ(sum_of(overview[0], {"running"}).text(), "0");
 }
 
-TEST(PartialCount, HasThePlusOfTheFieldInARowOfDepths) {
-  const QueryResult depths{{"ready", "open", "parked", "running", "plus", "plus_of_all"},
-                           {"1000", "1000", "7", std::nullopt, "+", "",  //
-                            "1000", "1000", "7", "2", "+", "+"}};
-  EXPECT_EQ(partial_count(depths[0], "ready"), "1,000+");
-  EXPECT_EQ(partial_count(depths[0], "open"), "1,000+");
-  EXPECT_EQ(partial_count(depths[0], "parked"), std::nullopt);
-  EXPECT_EQ(partial_count(depths[0], "running"), std::nullopt);
-  EXPECT_EQ(partial_count(depths[1], "parked"), "7+");
-  EXPECT_EQ(partial_count(depths[1], "running"), "2+");
-  EXPECT_EQ(partial_count(depths[1], "plus"), std::nullopt);
+TEST(Shown, HasAPlusBehindACountOfWhichTheServerSawAPart) {
+  const QueryResult depths{{"ready", "parked", "plus", "estimated"},
+                           {"1000", "7", "+", R"(["parked"])",  //
+                            "1000", std::nullopt, "", "[]"}};
+  Column ready{"ready", "ready", Kind::count};
+  ready.plus_field = "plus";
+  Column parked{"parked", "parked", Kind::count};
+  EXPECT_EQ(shown(parked, depths[0]), "7");
+  parked.plus_field = "estimated";
+  EXPECT_EQ(shown(ready, depths[0]), "1,000+");
+  EXPECT_EQ(shown(parked, depths[0]), "7+");
+  EXPECT_EQ(shown(ready, depths[1]), "1,000");
+  EXPECT_EQ(shown(parked, depths[1]), "");
+  EXPECT_NE(table({ready, parked}, depths, {}).find("1,000+"), std::string::npos);
+  EXPECT_NE(record({ready, parked}, depths[0], {}).find("7+"), std::string::npos);
 }
 
 TEST(Sentence, BeginsWithACapitalAndEndsWithAStop) {

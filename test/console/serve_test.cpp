@@ -213,7 +213,10 @@ Router router_of_pages() {
 std::string within(const char* prefix, const char* target, const char* taken = "") {
   HttpRequest http = getting(target);
   if (*taken != '\0') http.headers["x-forwarded-prefix"] = taken;
-  return target_within(prefix, router_of_pages(), http);
+  const auto is_known = [router = router_of_pages()](std::string_view path) {
+    return router.find("GET", path).is_known;
+  };
+  return target_within(prefix, is_known, http);
 }
 
 TEST(PrefixTest, a_path_that_came_as_it_was_loses_the_prefix) {

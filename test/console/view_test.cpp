@@ -40,16 +40,16 @@ TEST(View, FiltersByAnyColumnInAnyCase) {
 
 TEST(View, KeepsTheSelectionWhereRowsMove) {
   Choice choice;
-  choice.selected = "zoo";
+  choice.selected.id = "zoo";
   EXPECT_EQ(selected_place(kPane, queues(), {0, 1, 2, 3}, choice), 3U);
   EXPECT_EQ(selected_place(kPane, queues(), {3, 0}, choice), 0U);
-  choice.selected = "gone";
+  choice.selected.id = "gone";
   EXPECT_EQ(selected_place(kPane, queues(), {2, 1}, choice), 0U);
 }
 
 TEST(View, ShowsTheRowsAroundTheSelection) {
   Choice choice;
-  choice.selected = "zoo";
+  choice.selected.id = "zoo";
   const auto lines = pane_lines(kPane, queues(), choice, {3, 80});
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(line_text(lines[0]), "queue  jobs  ");

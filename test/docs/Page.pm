@@ -14,12 +14,23 @@ sub all {
     return 'README.md', 'CONTRIBUTING.md', sort map { substr $_, length("$root/") } @pages;
 }
 
+sub text_of {
+    my ($root, $page) = @_;
+    open my $handle, '<:encoding(UTF-8)', "$root/$page" or die "run_blocks: $page: $!\n";
+    return join '', readline $handle;
+}
+
 # What a page says that it needs: a command that fails where it is missing.
 sub needs {
     my ($root, $page) = @_;
-    open my $handle, '<:encoding(UTF-8)', "$root/$page" or die "run_blocks: $page: $!\n";
-    my ($command) = join('', readline $handle) =~ /^<!-- needs: (.*) -->$/m;
+    my ($command) = text_of($root, $page) =~ /^<!-- needs: (.*) -->$/m;
     return $command;
+}
+
+# Whether the readers of a page come from the quick start, as the role of the quick start.
+sub is_after_quick_start {
+    my ($root, $page) = @_;
+    return text_of($root, $page) =~ /^<!-- after: quick-start\.md -->$/m;
 }
 
 # Language, text and first line of each block; no_run if its info string says so, and the file that

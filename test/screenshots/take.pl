@@ -129,6 +129,21 @@ value($node, qq{UPDATE pulse.attempt AS a
     FROM (VALUES (1, 96, 71), (2, 60, 50), (3, 22, 20)) AS t (attempt, began, ended)
     WHERE a.job_id = $job AND a.attempt = t.attempt});
 
+# Changes of an evening: one has ended, one was undone, one goes on.
+my $retried = value($node, q{SELECT id FROM pulse.start_operation('retry',
+    '{"error": "SMTP 450: the mailbox is busy"}', actor => 'ada')});
+value($node, "SELECT pulse.run_operation($retried)");
+my $delayed = value($node, q{SELECT id FROM pulse.start_operation('reschedule',
+    '{"states": ["ready", "parked"], "queue": "crm"}', '{"run_at": "tomorrow 06:00"}',
+    actor => 'ada')});
+value($node, "SELECT pulse.run_operation($delayed)");
+my $undo = value($node, "SELECT id FROM pulse.undo_operation($delayed, actor => 'grace')");
+value($node, "SELECT pulse.run_operation($undo)");
+my $cancelled = value($node, q{SELECT id FROM pulse.start_operation('cancel',
+    '{"states": ["ready", "parked"], "task": "send_mail"}', '{"reason": "sent twice"}',
+    actor => 'grace')});
+value($node, "SELECT pulse.run_operation($cancelled, 10)");
+
 my $serve = start_serve($node, tokens => { ada => 'an_operator' });
 
 # The server of the pages has been looked at for ten minutes.
@@ -177,6 +192,7 @@ take('page-failed-phone', '/failed', qr/CardDeclined/, @phone, scheme => 'dark')
 take('page-job', "/jobs/$job", qr/Attempts/, @wide);
 take('page-flow', "/flows/$flow", qr/pdf/, @wide, scheme => 'dark');
 take('page-queues', '/queues', qr/acme/, @wide);
+take('page-operations', '/operations', qr/reschedule/, size => [ 1280, 520 ]);
 take('page-task', '/task?name=send_mail', qr/by duration/, @wide);
 for my $more (split ' ', $ENV{PULSE_MORE_PICTURES} // '') {
     (my $name = "more$more") =~ s{\W}{-}g;
@@ -184,6 +200,34 @@ for my $more (split ' ', $ENV{PULSE_MORE_PICTURES} // '') {
     take("$name-dark", $more, qr/./, @wide, scheme => 'dark');
     take("$name-phone", $more, qr/./, @phone);
 }
+
+# Four nodes with work of their own, one of which is away.
+sub node_with {
+    my ($name, %jobs) = @_;
+    value($node, "CREATE DATABASE $name");
+    value($node, "CREATE EXTENSION pg_pulse; SELECT pulse.grant_operator('an_operator')", $name);
+    value($node, "SELECT id FROM pulse.register_worker('web-$_', NULL)", $name)
+      for 1 .. $jobs{workers};
+    value($node, "SELECT pulse.add_job('$_', run_at => now() - interval '8 s')
+        FROM generate_series(1, $jobs{$_})", $name) for grep { $_ ne 'workers' } sort keys %jobs;
+    return;
+}
+node_with('eu', send_mail => 61, charge_card => 8, workers => 3);
+node_with('us', send_mail => 17, workers => 2);
+my $at = 'host=' . $node->host . ' port=' . $node->port;
+my $nodes = start_serve($node, tokens => { ada => 'an_operator' }, databases => [
+    '-d', "shop=$at dbname=postgres", '-d', "eu=$at dbname=eu", '-d', "us=$at dbname=us",
+    '-d', 'asia=host=127.0.0.1 port=1 dbname=shop' ]);
+$browser->{base} = $nodes->{url};
+$browser->go('/login');
+$browser->fill('token', $nodes->{secret}{ada});
+$browser->click('Sign in', 'main');
+$browser->wait_for_path(qr{^/$});
+take('page-nodes', '/', qr/cannot be reached/, size => [ 1280, 520 ]);
+take('page-nodes-dark', '/', qr/cannot be reached/, size => [ 1280, 520 ], scheme => 'dark');
+take('page-nodes-phone', '/', qr/cannot be reached/, @phone);
+take('page-nodes-jobs', '/n/eu/jobs', qr/send_mail/, @wide);
+take('page-nodes-jobs-phone', '/n/eu/jobs', qr/send_mail/, @phone);
 
 # The screen of a terminal as a page: its colours are those of the page in the dark.
 my %css = (1 => 'font-weight:600', 2 => 'color:#7d888c', 31 => 'color:#f2777e',

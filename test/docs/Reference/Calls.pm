@@ -9,7 +9,7 @@ use Exporter qw(import);
 use Reference::Functions;
 use Reference::Markdown qw(type_name);
 
-our @EXPORT_OK = qw(calls row_types enums camel_case as_text);
+our @EXPORT_OK = qw(calls row_types enums camel_case as_text may_give_none);
 
 # Headings of test/docs/groups whose functions an application calls. Those of workers are called by
 # pulse-worker, and by the job that a handler gets.
@@ -27,6 +27,12 @@ sub camel_case { return $_[0] =~ s/_([a-z])/\U$1/gr }
 sub as_text {
     my ($type) = @_;
     return $type =~ $read_as_text ? ($type =~ /\[\]$/ ? 'text[]' : 'text') : undef;
+}
+
+# Whether the call gives no row now and then.
+sub may_give_none {
+    my ($call) = @_;
+    return $call->{gives} eq 'row' && $call->{name} !~ /^(?:add_|schedule$|set_)/;
 }
 
 # Functions in the order of the page: name, comment, arguments, `gives` (row, rows, value, values or

@@ -83,7 +83,8 @@ sub signature {
     @arguments = grep { !/^OUT / } @arguments;
     my $result = clean($function->{result} // '');
     @columns = split_list($1) if $result =~ /^TABLE\((.*)\)$/;
-    my $begin = ($function->{is_procedure} ? 'CALL ' : '') . "pulse.$function->{name}";
+    my $begin = ($function->{is_procedure} ? 'CALL ' : '')
+      . ($function->{schema} // 'pulse') . ".$function->{name}";
     my $arrow = $function->{is_procedure} ? '' : ' → ';
     my $several = $result =~ /^TABLE/ ? 'set of ' : '';
     $result =~ s/^SETOF /set of /;

@@ -4,7 +4,7 @@ package Reference::Node;
 use strict;
 use warnings;
 use utf8;
-use Reference::Calls qw(calls row_types enums camel_case as_text);
+use Reference::Calls qw(calls row_types enums camel_case as_text may_give_none);
 
 use constant MAX_COLUMNS => 98;
 
@@ -84,7 +84,10 @@ sub script {
             $text .= "    columns: [\n" . join('', map { '      ' . quoted($_) . ",\n" }
                 selected(@{ $call->{columns} })) . "    ],\n";
         }
-        elsif ($call->{type}) { $text .= '    type: ' . quoted($call->{type}) . ",\n" }
+        elsif ($call->{type} && !$call->{is_procedure}) {
+            $text .= "    columns: [" . quoted(
+                join '', selected({ name => 'value', type => $call->{type} })) . "],\n";
+        }
         $text .= "  },\n";
     }
     return "$text}\n";
@@ -123,7 +126,7 @@ sub interface {
     for (@columns) {
         $text .= comment('  ', $_->{comment}) if $_->{comment};
         $text .= '  ' . camel_case($_->{name}) . ': '
-          . type_of(\%column, $enums, $_->{type}) . " | null\n";
+          . type_of(\%column, $enums, $_->{type}) . ($_->{name} eq 'id' ? "\n" : " | null\n");
     }
     return "$text}\n";
 }
@@ -144,7 +147,7 @@ TEXT
         $text .= "\n"
           . interface(class_name($call->{name}) . 'Row', \%enums, @{ $call->{columns} });
     }
-    return join "\n", $text, map { signature(\%enums, $_) } @calls;
+    return join "\n", $text, map { signatures(\%enums, $_) } @calls;
 }
 
 # As a row is no object of the language: Job is the job that a handler gets.
@@ -156,19 +159,31 @@ sub argument_type {
       // type_of(\%argument, $enums, $argument->{type});
 }
 
-sub signature {
+# Of add_job first the one with `unique`, which gives the row of add_job_once.
+sub signatures {
     my ($enums, $call) = @_;
+    my $result = result_type($enums, $call);
+    return signature($enums, $call, $result) if $call->{name} ne 'add_job';
+    return signature($enums, $call, 'AddJobOnceRow', 'unique: Unique')
+      . signature($enums, $call, $result, 'unique?: Unique');
+}
+
+sub signature {
+    my ($enums, $call, $result, @more) = @_;
     my %given = map { $_ => 1 } @{ $call->{given} };
-    my @given = map { camel_case($_->{name}) . ($_->{is_optional} ? '?' : '') . ': '
+    # Behind an optional argument none is required.
+    my $is_required = "@more" =~ /^\w+:/;
+    my @given = map { camel_case($_->{name})
+          . ($_->{is_optional} && !$is_required ? '?' : '') . ': '
           . argument_type($enums, $call, $_) } grep { $given{ $_->{name} } } @{ $call->{takes} };
     my @options = map { camel_case($_->{name}) . '?: ' . argument_type($enums, $call, $_)
           . ' | null' } grep { !$given{ $_->{name} } } @{ $call->{takes} };
-    push @options, 'unique?: Unique' if $call->{name} eq 'add_job';
+    push @options, @more;
     my @lines = ("export function " . camel_case($call->{name}) . '(', '  db: Database,');
     push @lines, map { "  $_," } @given;
-    push @lines, '  options?: {', (map { "    $_" } @options), '  },' if @options;
-    return comment('', $call->{comment}) . join("\n", @lines, '): Promise<'
-          . result_type($enums, $call) . '>') . "\n";
+    my $options = 'options' . ($is_required ? '' : '?');
+    push @lines, "  $options: {", (map { "    $_" } @options), '  },' if @options;
+    return comment('', $call->{comment}) . join("\n", @lines, "): Promise<$result>") . "\n";
 }
 
 sub result_type {
@@ -177,7 +192,7 @@ sub result_type {
     my $one = $call->{row} ? row_name($call->{row})
       : $call->{columns} ? class_name($call->{name}) . 'Row'
       : type_of(\%column, $enums, $call->{type});
-    return $call->{gives} =~ /s$/ ? "$one\[]" : "$one | null";
+    return $call->{gives} =~ /s$/ ? "$one\[]" : may_give_none($call) ? "$one | null" : $one;
 }
 
 1;

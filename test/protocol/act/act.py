@@ -80,6 +80,9 @@ class Work:
             if self.is_told():
                 raise Told
             time.sleep(STEP)
+        # Also of work that was told while it slept, and whose gate is open by now.
+        if self.is_told():
+            raise Told
 
     @staticmethod
     def do_spin(seconds):

@@ -13,6 +13,8 @@ async function waitUntil(isOver, seconds, signal) {
     signal.throwIfAborted()
     await pause(20)
   }
+  // Also of work that was told while it slept, and whose gate is open by now.
+  signal.throwIfAborted()
 }
 
 // Each step gets its value as the text of the payload, so that no digit is lost.

@@ -34,13 +34,14 @@ my %order = (
         [qw(observe)],
     ],
     'worker/src/task' => [
-        [qw(queues)],
+        [qw(queues router served)],
         [qw(handler program function)],
         [qw(process)],
         [qw(executable)],
         [qw(supervised)],
     ],
     'base' => [
+        [qw(cluster)],
         [qw(postgres)],
         [qw(http)],
         [qw(loop)],

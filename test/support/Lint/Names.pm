@@ -27,11 +27,15 @@ sub check_versions {
     my %pattern = (
         'META.json' => qr/^\s*"version": "\Q$version\E"/,
         'CHANGELOG.md' => qr/^## \[?\Q$version\E\b/,
+        'extension/pg_pulse_citus.control' => qr/^default_version = '\Q$version\E'/,
         'extension/pg_pulse_graphile.control' => qr/^default_version = '\Q$version\E'/,
         'extension/pg_pulse_tap.control' => qr/^default_version = '\Q$version\E'/,
         'console/share/pulse.1' => qr/"pg_pulse \Q$version\E"/,
         'worker/share/pulse-worker.1' => qr/"pg_pulse \Q$version\E"/,
         'clients/node/package.json' => qr/^  "version": "\Q$version\E"/,
+        'clients/ruby/lib/pg_pulse/version.rb' => qr/^  VERSION = '\Q$version\E'/,
+        'clients/python/pyproject.toml' => qr/^version = "\Q$version\E"/,
+        'clients/python/pg_pulse/errors.py' => qr/^VERSION = "\Q$version\E"/,
         'worker/CMakeLists.txt' => qr/\bVERSION \Q$version\E\b/,
     );
     for my $file (sort keys %pattern) {

@@ -11,6 +11,7 @@ my %with_jit = (
     'pulse_internal.names_in' => 'inlined; it reads no table',
     'pulse_internal.list_names' => 'inlined; it reads no table',
     'pulse.perform_job' => 'runs a handler, which has the settings of its session',
+    'pulse_citus._private_group' => 'inlined; it reads a row of the catalogue',
     'pulse_tap.play' => 'runs a handler, which has the settings of its session',
     'pulse_tap.drain' => 'runs handlers, which have the settings of their session',
     'pulse_tap.run_job' => 'runs a handler, which has the settings of its session',

@@ -31,7 +31,7 @@ my $first_referent = qr/^\W*(that|which)\b/i;
 
 my %area = (
     extension => qr{^extension/.*\.[ch]pp$},
-    sql => qr{^sql/(?!releases/|upgrade/|tap/|graphile/).*\.sql$},
+    sql => qr{^sql/(?!releases/|upgrade/|citus/|tap/|graphile/).*\.sql$},
     base => qr{^base/.*\.[ch]pp$},
     worker => qr{^worker/.*\.[ch]pp$},
     console => qr{^console/.*\.[ch]pp$},

@@ -6,8 +6,9 @@ use warnings;
 use File::Basename qw(basename);
 use Lint::Tree qw(found findings slurp files sources is_of_lint each_line_of_code);
 
-# What measures speed, and the steps of jobs that workers under test run.
-my $may_wait = qr{^test/(?:bench|protocol/(?:act|workers))/};
+# What measures speed, the steps of jobs that workers under test run, and the pace of loops that a
+# test ends by a state.
+my $may_wait = qr{^test/(?:bench/|protocol/(?:act|workers)/|e2e/Pulse/SqlLoop\.pm$)};
 
 # A test that waits by time is slow or flaky, most often both.
 sub check_tests {

@@ -6,23 +6,27 @@ package Lint::Unity;
 # Functions are left to Lint::Twins.
 use strict;
 use warnings;
+use File::Basename qw(dirname);
 use Lint::Tree qw(found slurp cpp_files without_comment without_strings);
 
 sub check {
-    my %names = map { $_ => names_of($_) } grep { m{^(?:base|worker|console)/} } cpp_files();
+    my %names = map { $_ => names_of($_) }
+      grep { m{^(?:base|worker|console|test/(?:worker|console))/} } cpp_files();
     my %in_headers;
     for my $file (grep { /\.hpp$/ } sort keys %names) {
         push @{ $in_headers{ $_->{name} } }, "$file:$_->{line}" for @{ $names{$file} };
     }
     my %targets = targets();
     for my $target (sort keys %targets) {
+        my $is_test = grep { m{^test/} } @{ $targets{$target} };
         my %places;
         for my $file (grep { $names{$_} } @{ $targets{$target} }) {
             push @{ $places{ $_->{name} } }, "$file:$_->{line}"
               for grep { $_->{is_anonymous} } @{ $names{$file} };
         }
         for my $name (sort keys %places) {
-            my ($first, @further) = (@{ $places{$name} }, @{ $in_headers{$name} // [] });
+            my @headers = grep { $is_test || !m{^test/} } @{ $in_headers{$name} // [] };
+            my ($first, @further) = (@{ $places{$name} }, @headers);
             my ($bare) = $name =~ /(\w+)$/;
             found($first, "the name $bare stands in @{[ join ' and ', @further ]} too, which "
                   . "$target compiles with this file; give each a name of its own")
@@ -35,12 +39,13 @@ sub check {
 # Target to the files that CMake compiles for the target in batches.
 sub targets {
     my %files;
-    for my $list (grep { -f } map { "$_/CMakeLists.txt" } qw(base worker console)) {
-        my ($folder) = $list =~ m{^(\w+)/};
+    my @folders = qw(base worker console test/worker test/console);
+    for my $list (grep { -f } map { "$_/CMakeLists.txt" } @folders) {
+        my $folder = dirname($list);
         my $text = join "\n", map { s/#.*//r } slurp($list);
         while ($text =~ /\badd_(?:library|executable)\(\s*([\w-]+)\s([^)]*)\)/g) {
             my ($target, $arguments) = ($1, $2);
-            next if $text !~ /\bpulse_(?:unity|library)\(\Q$target\E\)/;
+            next if $text !~ /\bpulse_(?:unity|library|tests)\(\Q$target\E\)/;
             $files{$target} = [ map { "$folder/$_" } $arguments =~ /(\S+\.cpp)\b/g ];
         }
     }

@@ -112,7 +112,8 @@ sub check_sql_parts {
     found('Makefile', "lists $_, which does not exist; write it or take it off the list")
       for grep { !-f } sort keys %listed;
     found($_, 'is in no list of SQL parts; add it to the Makefile in load order')
-      for grep { m{^sql/(?!releases/|upgrade/|tap/|graphile/).*\.sql$} && !$listed{$_} } files();
+      for grep { m{^sql/(?!(?:releases|upgrade|citus|tap|graphile)/).*\.sql$} && !$listed{$_} }
+      files();
     for my $part (split ' ', $functions) {
         next if !-f "sql/$part.sql";
         each_line_of_code(

@@ -95,6 +95,8 @@ void wait_until(const Job& job, Clock::duration limit, Condition is_over) {
     if (job.stop_requested()) throw Told();
     std::this_thread::sleep_for(10ms);
   }
+  // Also of work that was told while it slept, and whose gate is open by now.
+  if (job.stop_requested()) throw Told();
 }
 
 std::chrono::milliseconds seconds(const std::string& value) {
