@@ -43,13 +43,14 @@ inline SessionSettings shared_settings() {
 }
 
 // Of a session in which no code of the application runs: arrays with NULL are sent, notices are
-// read, and no statement is worth compiling.
+// read, and no statement is worth a compilation or the start of another process.
 inline SessionSettings own_settings() {
   SessionSettings settings = shared_settings();
   settings.insert(settings.end(), {{"lock_timeout", "0"},
                                    {"array_nulls", "on"},
                                    {"client_min_messages", "notice"},
-                                   {"jit", "off"}});
+                                   {"jit", "off"},
+                                   {"max_parallel_workers_per_gather", "0"}});
   return settings;
 }
 

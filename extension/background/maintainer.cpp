@@ -72,6 +72,7 @@ void pin_settings() {
       {"idle_in_transaction_session_timeout", "0"},
       {"idle_session_timeout", "0"},
       {"jit", "off"},
+      {"max_parallel_workers_per_gather", "0"},
       // Shorter than deadlock_timeout, so that in a deadlock the other session wins.
       {"lock_timeout", "500ms"},
       // A recovery lost in a crash is repeated by the next sweep.

@@ -11,7 +11,8 @@ const SETTLE_MS = 30_000
 // Whatever the defaults of the database are.
 const SETTINGS = `SET default_transaction_isolation = 'read committed';
   SET default_transaction_read_only = off; SET statement_timeout = 0; SET lock_timeout = 0;
-  SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0`
+  SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+  SET jit = off; SET max_parallel_workers_per_gather = 0`
 
 /** Whether the call may have been carried out, or not: the connection is gone. */
 function isCut(error) {

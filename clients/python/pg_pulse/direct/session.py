@@ -16,7 +16,8 @@ _SETTLE_SECONDS = 30
 # Whatever the defaults of the database are.
 _SETTINGS = """SET default_transaction_isolation = 'read committed';
     SET default_transaction_read_only = off; SET statement_timeout = 0; SET lock_timeout = 0;
-    SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0"""
+    SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+    SET jit = off; SET max_parallel_workers_per_gather = 0"""
 
 
 def is_cut(error):
