@@ -8,6 +8,7 @@
 #include "job/key_lock.hpp"
 #include "job/task_settings.hpp"
 #include "queue/places.hpp"
+#include "server/call_checks.hpp"
 #include "server/values.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
@@ -295,6 +296,7 @@ EndedAttempt end_attempt(AttemptEnds* ends, const Ending& stated, const Nullable
   AttemptLock lock = lock_attempt(&ends->jobs, stated.job_id, token, patience);
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Ending ending = ending_of_suspect(ends, ends->jobs.table.locked, stated);
+  if (!ending.error.isnull) ending.error.value = readable(ending.error.value);
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
   if (!waits_again(decision) && !lock_to_delete(&ends->jobs.table, decision, patience))
     return {AttemptLock::kBusy, nullptr};

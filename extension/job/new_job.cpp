@@ -33,6 +33,7 @@ void check_flags(const Datum* flags, int count) {
              errhint("It may have %d, each of at most %d characters.", kMaxFlags, kMaxName)));
   for (int i = 0; i < count; i++) {
     const text* flag = DatumGetTextPP(flags[i]);
+    check_utf8("a flag", flag);
     const char* name = VARDATA_ANY(flag);
     int bytes = static_cast<int>(VARSIZE_ANY_EXHDR(flag));
     int characters = bytes > kMaxName ? pg_mbstrlen_with_len(name, bytes) : bytes;

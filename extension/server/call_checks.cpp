@@ -30,13 +30,48 @@ bool stays_beneath(const char* name, int length) {
   return true;
 }
 
+// A database of encoding SQL_ASCII takes any bytes. Programs read texts as UTF-8, and the server
+// refuses a program every answer that has a text of other bytes: one such job stops all claims.
+bool takes_any_bytes() { return GetDatabaseEncoding() == PG_SQL_ASCII; }
+
+bool is_utf8(const char* bytes, int length) {
+  return pg_verify_mbstr(PG_UTF8, bytes, length, true);
+}
+
 }  // namespace
+
+void check_utf8(const char* what, const text* value) {
+  if (takes_any_bytes() && !is_utf8(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)))
+    ereport(ERROR,
+            (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE), errmsg("%s is not UTF-8", what),
+             errhint("The database has encoding SQL_ASCII, which converts nothing: send UTF-8.")));
+}
+
+Datum readable(Datum value) {
+  if (!takes_any_bytes()) return value;
+  text* given = DatumGetTextPP(value);
+  const char* bytes = VARDATA_ANY(given);
+  int length = VARSIZE_ANY_EXHDR(given);
+  if (is_utf8(bytes, length)) return value;
+  text* read = cstring_to_text_with_len(bytes, length);
+  char* next = VARDATA(read);
+  char* end = next + length;
+  while (next < end) {
+    int size = pg_encoding_mblen(PG_UTF8, next);
+    if (size <= end - next && is_utf8(next, size))
+      next += size;
+    else
+      *next++ = '?';
+  }
+  return PointerGetDatum(read);
+}
 
 void check_name(const char* what, text* name, int max_length) {
   int characters = pg_mbstrlen_with_len(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
   if (characters < 1 || characters > max_length)
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %d characters", what, characters),
                     errhint("It must have 1 to %d.", max_length)));
+  check_utf8(what, name);
 }
 
 void check_identifier(text* identifier) {
@@ -55,6 +90,7 @@ void check_document(const char* what, Datum document) {
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %zu bytes, out of range", what, size),
                     errhint("It may have %zu. Store the data elsewhere and pass a reference.",
                             kMaxDocument)));
+  if (takes_any_bytes()) check_utf8(what, DatumGetTextPP(document));
 }
 
 void check_duration(const char* what, Datum value, Datum lowest) {
@@ -146,6 +182,9 @@ PULSE_FUNCTION(pulse_check_number) {
                         PG_GETARG_INT32(2), PG_GETARG_INT32(3));
   PG_RETURN_VOID();
 }
+
+// pulse_internal.readable(value): strict
+PULSE_FUNCTION(pulse_readable) { PG_RETURN_DATUM(pulse::readable(PG_GETARG_DATUM(0))); }
 
 // pulse_internal.check_document(what, document): a NULL passes.
 PULSE_FUNCTION(pulse_check_document) {

@@ -15,7 +15,15 @@ constexpr int kMaxFlags = 64;  // of a job
 // For a function that is not strict: raises if one of these arguments is NULL.
 void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);
 
-// Raises for an empty name and for a name of more than `max_length` characters.
+// Returns the text; in a database of encoding SQL_ASCII with a question mark for each byte that is
+// no part of a character of UTF-8.
+Datum readable(Datum value);
+
+// Raises for a text that is not UTF-8, which only a database of encoding SQL_ASCII has.
+void check_utf8(const char* what, const text* value);
+
+// Raises for an empty name, for a name of more than `max_length` characters, and for a name that is
+// not UTF-8.
 void check_name(const char* what, text* name, int max_length);
 
 // Raises as check_name(), and for a task name that could lead out of the tasks folder. Such a name
@@ -26,7 +34,7 @@ void check_identifier(text* identifier);
 // server, worker and task.
 constexpr Size kMaxDocument = 64 * 1024 * 1024;
 
-// Raises for a JSON document above kMaxDocument.
+// Raises for a JSON document above kMaxDocument, and for a document that is not UTF-8.
 void check_document(const char* what, Datum document);
 
 // Raises for an interval below `lowest` or above ten years.

@@ -194,6 +194,7 @@ CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) R
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  why CONSTANT text := pulse_internal.readable(reason);
   found_job pulse.job;
 BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
@@ -206,12 +207,12 @@ BEGIN
     RETURN (SELECT g.state FROM pulse.get_job(job_id) AS g);
   END IF;
   IF found_job.state <> 'running' THEN
-    PERFORM pulse_internal.finish_waiting(ARRAY[found_job.id], 'cancelled', cancel_job.reason);
+    PERFORM pulse_internal.finish_waiting(ARRAY[found_job.id], 'cancelled', why);
     RETURN 'cancelled';
   END IF;
   UPDATE pulse.job AS j
      SET cancel_requested_at = coalesce(j.cancel_requested_at, pulse.now()),
-         cancel_reason = coalesce(cancel_job.reason, j.cancel_reason)
+         cancel_reason = coalesce(why, j.cancel_reason)
    WHERE j.id = found_job.id;
   PERFORM pulse_internal.note_worker(found_job.worker_id);
   RETURN 'running';

@@ -88,7 +88,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_name(what text, value text, long
   RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
 COMMENT ON FUNCTION pulse_internal.check_name(text, text, int) IS
-  'Raises PU004 for a name that is empty or too long.';
+  'Raises PU004 for a name that is empty or too long, and 22021 for one that is not UTF-8.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_identifier(identifier text) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_identifier';
@@ -111,7 +111,14 @@ COMMENT ON FUNCTION pulse_internal.check_run_at(timestamptz) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_document(what text, document json) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_document';
 COMMENT ON FUNCTION pulse_internal.check_document(text, json) IS
-  'Raises PU004 for a document of more than 64 MiB; NULL passes.';
+  'Raises PU004 for a document of more than 64 MiB, and 22021 for one that is not UTF-8; NULL '
+  'passes.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.readable(value text) RETURNS text
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_readable';
+COMMENT ON FUNCTION pulse_internal.readable(text) IS
+  'Returns the text; in a database of encoding SQL_ASCII with a question mark for each byte that '
+  'is no part of a character of UTF-8.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_duration(what text, value interval, lowest interval)
   RETURNS void

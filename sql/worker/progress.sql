@@ -15,10 +15,10 @@ BEGIN
   END IF;
   PERFORM pulse_internal.check_document('checkpoint', checkpoint);
   UPDATE pulse.job AS j SET
-    message = coalesce(progress.message, j.message),
+    message = coalesce(pulse_internal.readable(progress.message), j.message),
     progress = coalesce(progress.fraction, j.progress),
     checkpoint = coalesce(progress.checkpoint, j.checkpoint),
-    stage = coalesce(progress.stage, j.stage),
+    stage = coalesce(pulse_internal.readable(progress.stage), j.stage),
     last_activity_at = pulse.now(),
     activity_live_us = pulse_internal.live_now_us()
   WHERE j.id = progress.job_id AND j.token = progress.token AND j.state = 'running'
