@@ -65,4 +65,20 @@ subtest 'jobs of a large flow' => sub {
     like(pulse($node, 'flows')->{out}, qr/large +10,000[+] /, 'and in a table');
 };
 
+subtest 'lists that end' => sub {
+    my $worker = value($node, q{SELECT min(w.id) FROM generate_series(1, 299) AS n,
+        LATERAL (SELECT id FROM pulse.register_worker('w' || n)) AS w});
+    value($node, "SELECT pulse.add_job('mail') FROM generate_series(1, 199);
+        SELECT count(*) FROM pulse.claim($worker, 199)");
+    unlike(page($_), qr/are listed/, "$_ is whole") for '/workers', '/running', "/workers/$worker";
+    is(pulse($node, 'workers')->{err}, '', 'and so is the table of workers');
+    value($node, "SELECT pulse.register_worker('last'), pulse.register_worker('more');
+        SELECT pulse.add_job('mail') FROM generate_series(1, 2);
+        SELECT count(*) FROM pulse.claim($worker, 2)");
+    like(page('/workers'), qr/Here at most 300 are listed/, 'of the workers, the page says');
+    like(pulse($node, 'workers')->{err}, qr/^pulse: at most 300 are listed$/m, 'and the command');
+    like(page($_), qr/Here at most 200 are listed/, "of the running jobs, $_ says")
+      for '/running', "/workers/$worker";
+};
+
 done_testing();

@@ -6,7 +6,7 @@ CLI::App& add_list(CommandLine& line, const char* name, const char* description,
   return line.add(
       name, description,
       [&list](Console& console) {
-        console.print_list(list.columns, console.database.query(list.sql));
+        console.print_list(list, console.database.query(list.sql));
         return ExitStatus::done;
       },
       Reach::each_node);

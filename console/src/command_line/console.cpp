@@ -22,6 +22,15 @@ void Console::print_list(const Columns& columns, const QueryResult& rows) const 
   output.print(table(columns, rows, output.style()));
 }
 
+void Console::print_list(const List& list, const QueryResult& rows) const {
+  print_list(list.columns, rows);
+  const std::string end = word_of_end(list, rows);
+  if (taken != nullptr)
+    taken->end = end;
+  else if (!end.empty())
+    std::fprintf(stderr, "pulse: %s\n", end.c_str());
+}
+
 void Console::print_done(const std::string& words, const std::string& document) const {
   if (options.is_json) return print_json(document + '\n');
   output.print(words + '\n');

@@ -8,6 +8,7 @@
 #include "command_line/exit_status.hpp"
 #include "database/cluster.hpp"
 #include "database/node_sessions.hpp"
+#include "list/lists.hpp"
 #include "output/columns.hpp"
 #include "output/output.hpp"
 
@@ -27,6 +28,7 @@ struct TakenList {
   std::string trouble = {};  // why there is no list; empty without trouble
   Columns columns = {};
   QueryResult rows = {};
+  std::string end = {};  // see word_of_end()
 };
 
 struct Console {
@@ -44,6 +46,8 @@ struct Console {
   // Prints a list as a table, or as JSON where the user asked for JSON. The list of one of several
   // nodes waits for the lists of the other nodes.
   void print_list(const Columns& columns, const QueryResult& rows) const;
+  // Tells on the standard error where the list may end before the last row.
+  void print_list(const List& list, const QueryResult& rows) const;
   // Prints in words, or as `document` where the user asked for JSON, the change that a command has
   // made.
   void print_done(const std::string& words, const std::string& document) const;

@@ -1,6 +1,7 @@
 #include "command_line/each_node.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 #include "database/interrupt.hpp"
@@ -87,6 +88,10 @@ ExitStatus run_for_each_node(Console& console, const Run& run) {
       }));
   const Columns columns = columns_of_all(lists);
   console.print_list(columns, rows_of_all(lists, columns));
+  for (const TakenList& list : lists) {
+    if (list.end.empty()) continue;
+    std::fprintf(stderr, "pulse: of %s %s\n", list.node.c_str(), list.end.c_str());
+  }
   const bool is_complete = std::all_of(lists.begin(), lists.end(),
                                        [](const TakenList& list) { return list.trouble.empty(); });
   return is_complete ? ExitStatus::done : ExitStatus::no_database;

@@ -39,7 +39,7 @@ void add_workers(CommandLine& line) {
   CLI::App& workers = line.add(
       "workers", "Workers that live",
       [with_ended](Console& console) {
-        console.print_list(worker_list().columns,
+        console.print_list(worker_list(),
                            console.database.query(worker_list().sql, {*with_ended ? "t" : "f"}));
         return ExitStatus::done;
       },

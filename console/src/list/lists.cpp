@@ -2,6 +2,12 @@
 
 #include "output/partial_count.hpp"
 
+#define PULSE_MOST_WORKERS 300
+#define PULSE_MOST_SCHEDULES 1000
+#define PULSE_MOST_RUNNING 200
+#define PULSE_TEXT_OF(number) #number
+#define PULSE_LIMIT(number) " LIMIT " PULSE_TEXT_OF(number)
+
 namespace pulse::console {
 namespace {
 
@@ -173,7 +179,8 @@ const List& worker_list() {
   static const List kList{
       PULSE_WORKER
       " WHERE id = ANY (ARRAY(SELECT id FROM pulse.worker_status"
-      " WHERE ended_at IS NULL OR $1::boolean ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300))"
+      " WHERE ended_at IS NULL OR $1::boolean ORDER BY ended_at DESC NULLS FIRST, id"
+      PULSE_LIMIT(PULSE_MOST_WORKERS) "))"
       " ORDER BY ended_at DESC NULLS FIRST, id",
       {
           {"worker", "id", Kind::id},
@@ -191,7 +198,8 @@ const List& worker_list() {
           {"tasks", "tasks", Kind::names},
           {"reason", "reason"},
       },
-      PULSE_WORKER " WHERE id = $1::bigint"};
+      PULSE_WORKER " WHERE id = $1::bigint",
+      PULSE_MOST_WORKERS};
   return kList;
 }
 
@@ -199,7 +207,8 @@ const List& worker_list() {
   "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id," \
   " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
 const List& schedule_list() {
-  static const List kList{PULSE_SCHEDULE " ORDER BY next_due NULLS LAST, name LIMIT 1000",
+  static const List kList{PULSE_SCHEDULE
+                          " ORDER BY next_due NULLS LAST, name" PULSE_LIMIT(PULSE_MOST_SCHEDULES),
                           {
                               {"schedule", "name"},
                               {"task", "identifier", Kind::text, 30},
@@ -214,7 +223,8 @@ const List& schedule_list() {
                               {"overlapped", "overlapped", Kind::count},
                               {"last error", "last_error", Kind::text, 60},
                           },
-                          PULSE_SCHEDULE " WHERE name = $1"};
+                          PULSE_SCHEDULE " WHERE name = $1",
+                          PULSE_MOST_SCHEDULES};
   return kList;
 }
 
@@ -276,7 +286,7 @@ const List& running_list() {
   static const List kList{
       "SELECT id, identifier, queue_name, attempts, max_attempts, worker_id, worker, progress,"
       " extract(epoch FROM pulse.now() - claimed_at) AS runs_for, cancel_requested_at"
-      " FROM pulse.running_jobs ORDER BY claimed_at LIMIT 200",
+      " FROM pulse.running_jobs ORDER BY claimed_at" PULSE_LIMIT(PULSE_MOST_RUNNING),
       {
           {"job", "id", Kind::id},
           {"task", "identifier", Kind::text, 30},
@@ -288,7 +298,9 @@ const List& running_list() {
           {"runs for", "runs_for", Kind::seconds},
           {"progress", "progress", Kind::part},
           {"cancelled", "cancel_requested_at", Kind::time},
-      }};
+      },
+      nullptr,
+      PULSE_MOST_RUNNING};
   return kList;
 }
 
@@ -325,6 +337,11 @@ const List& failure_list() {
           {"last", "last_end", Kind::time},
       }};
   return kList;
+}
+
+std::string word_of_end(const List& list, const QueryResult& rows) {
+  if (list.most == 0 || rows.size() < static_cast<std::size_t>(list.most)) return {};
+  return "at most " + std::to_string(list.most) + " are listed";
 }
 
 bool is_cut(const QueryResult& failures) {

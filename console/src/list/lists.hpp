@@ -2,6 +2,8 @@
 // for the page.
 #pragma once
 
+#include <string>
+
 #include "output/columns.hpp"
 
 namespace pulse::console {
@@ -13,9 +15,13 @@ namespace pulse::console {
 struct List {
   const char* sql;
   Columns columns;
-  const char* one =
-      nullptr;  // the query of one row, which $1 names; only lists whose rows have pages
+  // The query of one row, which $1 names; only lists whose rows have pages.
+  const char* one = nullptr;
+  int most = 0;  // how many rows the query returns at most; 0: no number, or a parameter has it
 };
+
+// Tells a reader that the list may end before the last row; empty where the list does not.
+std::string word_of_end(const List& list, const QueryResult& rows);
 
 const List& overview_list();  // one row
 const List& task_list();

@@ -112,7 +112,7 @@ Markup list_content(const Request& request, const ListPage& definition) {
     const std::string last = rows[rows.size() - 1].text(list.columns[0].field);
     content += element("p", "more", button(Url(definition.path).with("before", last), "Older"));
   }
-  return content;
+  return content += end_of(list, rows);
 }
 
 }  // namespace
@@ -146,6 +146,11 @@ Markup html_table(const Columns& columns, const QueryResult& rows, const TableLa
       "div", layout.css,
       element("table", "",
               {element("thead", "", element("tr", "", titles)), element("tbody", "", body)}));
+}
+
+Markup end_of(const List& list, const QueryResult& rows) {
+  const std::string end = word_of_end(list, rows);
+  return end.empty() ? Markup() : element("p", "more", "Here " + end + ".");
 }
 
 void add_list_page(Router& router, ListPage definition) {

@@ -52,6 +52,9 @@ Markup running_cell(const Column& column, const QueryResult::Row& job);
 Markup html_table(const Columns& columns, const QueryResult& rows, const TableLayout& layout,
                   const Spelling& spelling, bool with_actions);
 
+// The sentence below a table that may end before the last row of its list; else empty.
+Markup end_of(const List& list, const QueryResult& rows);
+
 struct ListPage {
   Path path;
   const char* title;

@@ -17,18 +17,20 @@ constexpr const char* kWorkerBeats =
 const Columns kWorkerBeatColumns{{"beats every", "every", Kind::seconds},
                                  {"lost after a silence of", "lost_after", Kind::seconds}};
 
-constexpr const char* kWorkerJobs =
+const List kWorkerJobs{
     "SELECT id, identifier, queue_name, attempts, max_attempts, progress,"
     " extract(epoch FROM pulse.now() - claimed_at) AS runs_for, cancel_requested_at"
-    " FROM pulse.running_jobs WHERE worker_id = $1::bigint ORDER BY claimed_at LIMIT 200";
-const Columns kWorkerJobColumns{{"job", "id", Kind::id},
-                                {"task", "identifier"},
-                                {"queue", "queue_name"},
-                                {"attempt", "attempts", Kind::number},
-                                {"of", "max_attempts", Kind::number},
-                                {"runs for", "runs_for", Kind::seconds},
-                                {"progress", "progress", Kind::part},
-                                {"cancelled", "cancel_requested_at", Kind::time}};
+    " FROM pulse.running_jobs WHERE worker_id = $1::bigint ORDER BY claimed_at LIMIT 200",
+    {{"job", "id", Kind::id},
+     {"task", "identifier"},
+     {"queue", "queue_name"},
+     {"attempt", "attempts", Kind::number},
+     {"of", "max_attempts", Kind::number},
+     {"runs for", "runs_for", Kind::seconds},
+     {"progress", "progress", Kind::part},
+     {"cancelled", "cancel_requested_at", Kind::time}},
+    nullptr,
+    200};
 
 // Among the last recoveries of all workers.
 constexpr const char* kWorkerTaken =
@@ -88,8 +90,9 @@ Markup worker_content(const Request& request, const QueryResult::Row& worker) {
                             running_cell,
                             "table jobs running"};
   Markup content = element("dl", "facts", facts);
-  content += section("Its jobs", html_table(kWorkerJobColumns, database.query(kWorkerJobs, {id}),
-                                            running, spelling, false));
+  const QueryResult jobs = database.query(kWorkerJobs.sql, {id});
+  content += section("Its jobs", {html_table(kWorkerJobs.columns, jobs, running, spelling, false),
+                                  end_of(kWorkerJobs, jobs)});
   content += section("Its tasks", worker_tasks(worker));
   const QueryResult taken = database.query(kWorkerTaken, {id});
   if (!taken.empty()) {
