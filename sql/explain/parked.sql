@@ -10,42 +10,47 @@ $$;
 COMMENT ON FUNCTION pulse_internal.some_within(text[], text) IS
   'Returns which of these queues are within a level, or are members of a level (mail/*).';
 
--- Commits count each queue, so where commits count, the queues of a level are known. Elsewhere the
--- function asks some queues of a level: the queues of the jobs that have been due for longest, or
--- where none of these is within the level, the first queues of a walk.
-CREATE OR REPLACE FUNCTION pulse_internal.queues_behind(names text[], moment timestamptz)
+-- Commits count each queue, so where commits count, the queues of a level are known.
+CREATE OR REPLACE FUNCTION pulse_internal.counted_behind(
+    names text[], moment timestamptz, most_queues int)
   RETURNS TABLE (name text, queue_name text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  WITH asked AS MATERIALIZED (
+    SELECT u.name, pulse_internal.level_of_settings(u.name) AS level
+      FROM unnest(names) AS u (name)
+  ), known AS MATERIALIZED (
+    SELECT a.name, d.name AS queue_name, row_number() OVER (
+             PARTITION BY a.name ORDER BY d.soonest_run_at, d.name) AS place
+      FROM pulse_internal.depths() AS d
+     CROSS JOIN LATERAL unnest(pulse_internal.levels_of(d.name)) AS l (level)
+      JOIN asked AS a ON a.level = l.level
+     WHERE d.kind = 'queue' AND d.parked > d.after_others AND d.soonest_run_at <= moment
+  )
+  SELECT k.name, CASE WHEN k.place <= most_queues THEN k.queue_name END
+    FROM known AS k WHERE k.place <= most_queues + 1;
+END $$;
+COMMENT ON FUNCTION pulse_internal.counted_behind(text[], timestamptz, int) IS
+  'Returns what queues_behind() returns, of the queues that commits count.';
+
+-- Where commits do not count, the function asks some queues of a level: the queues of the jobs that
+-- have been due for longest, or where none of these is within the level, the first queues of a
+-- walk.
+CREATE OR REPLACE FUNCTION pulse_internal.searched_behind(
+    names text[], moment timestamptz, most_queues int)
+  RETURNS TABLE (name text, queue_name text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   bound CONSTANT int := 1000;
-  -- So many queues with a due job each are more than 100 jobs.
-  most_queues CONSTANT int := 101;
   late text[];
   walked text[];
   within text[];
   is_cut boolean;
 BEGIN
-  IF pulse_internal.has_depths() AND NOT EXISTS (
-       SELECT FROM pulse_internal.depths() AS d
-        WHERE d.kind = 'queue' AND (d.name IS NULL OR NOT d.is_exact)) THEN
-    RETURN QUERY
-    WITH asked AS MATERIALIZED (
-      SELECT u.name, pulse_internal.level_of_settings(u.name) AS level
-        FROM unnest(names) AS u (name)
-    ), known AS MATERIALIZED (
-      SELECT a.name, d.name AS queue_name, row_number() OVER (
-               PARTITION BY a.name ORDER BY d.soonest_run_at, d.name) AS place
-        FROM pulse_internal.depths() AS d
-       CROSS JOIN LATERAL unnest(pulse_internal.levels_of(d.name)) AS l (level)
-        JOIN asked AS a ON a.level = l.level
-       WHERE d.kind = 'queue' AND d.parked > d.after_others AND d.soonest_run_at <= moment
-    )
-    SELECT k.name, CASE WHEN k.place <= most_queues THEN k.queue_name END
-      FROM known AS k WHERE k.place <= most_queues + 1;
-    RETURN;
-  END IF;
   SELECT coalesce(array_agg(DISTINCT l.queue_name), '{}'), count(*) >= bound INTO late, is_cut
     FROM (SELECT j.queue_name FROM pulse.job AS j
            WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT bound) AS l;
@@ -55,19 +60,37 @@ BEGIN
       walked := coalesce(walked, ARRAY(SELECT pulse_internal.parked_queues(bound)));
       within := pulse_internal.some_within(walked, name);
     END IF;
-    RETURN QUERY SELECT queues_behind.name, w.queue_name
-      FROM unnest(queues_behind.name || within[1 : most_queues]) AS w (queue_name);
+    RETURN QUERY SELECT searched_behind.name, w.queue_name
+      FROM unnest(searched_behind.name || within[1 : most_queues]) AS w (queue_name);
     IF is_cut OR cardinality(within) > most_queues THEN
       queue_name := NULL;
       RETURN NEXT;
     END IF;
   END LOOP;
 END $$;
+COMMENT ON FUNCTION pulse_internal.searched_behind(text[], timestamptz, int) IS
+  'Returns what queues_behind() returns, of the queues of the 1,000 jobs that have been due for '
+  'longest, or where none of these is within the level, of the first 1,000 queues.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.queues_behind(names text[], moment timestamptz)
+  RETURNS TABLE (name text, queue_name text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  -- So many queues with a due job each are more than 100 jobs.
+  most_queues CONSTANT int := 101;
+BEGIN
+  IF pulse_internal.has_depths() AND NOT EXISTS (
+       SELECT FROM pulse_internal.depths() AS d
+        WHERE d.kind = 'queue' AND (d.name IS NULL OR NOT d.is_exact)) THEN
+    RETURN QUERY SELECT * FROM pulse_internal.counted_behind(names, moment, most_queues);
+  ELSE
+    RETURN QUERY SELECT * FROM pulse_internal.searched_behind(names, moment, most_queues);
+  END IF;
+END $$;
 COMMENT ON FUNCTION pulse_internal.queues_behind(text[], timestamptz) IS
   'Returns of each named queue or level the queues that may have due parked jobs: the queue itself '
-  'and queues within, at most 101; a queue_name of NULL: there may be more. Where commits do not '
-  'count, the function knows the queues of the 1,000 jobs that have been due for longest, or where '
-  'none of these is within the level, the first 1,000 queues.';
+  'and queues within, at most 101; a queue_name of NULL: there may be more.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.paused_as(queue_name text) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE

@@ -22,23 +22,25 @@ CREATE FUNCTION findings() RETURNS text
     FROM pulse.doctor() AS d
    WHERE d.finding NOT IN (SELECT u.finding FROM usual AS u)
 $$;
--- Plants a trouble, and says what is found of it; the trouble is undone.
-CREATE FUNCTION found_after(VARIADIC statements text[]) RETURNS text
+-- Plants a trouble, and says what a question then answers; the trouble is undone.
+CREATE FUNCTION answer_after(question text, statements text[]) RETURNS text
   LANGUAGE plpgsql AS $$
 DECLARE
-  seen text;
+  answer text;
   statement text;
 BEGIN
   BEGIN
     FOREACH statement IN ARRAY statements LOOP
       EXECUTE statement;
     END LOOP;
-    seen := findings();
+    EXECUTE question INTO answer;
     RAISE EXCEPTION 'undone' USING ERRCODE = 'ZZ001';
   EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
-    RETURN seen;
+    RETURN answer;
   END;
 END $$;
+CREATE FUNCTION found_after(VARIADIC statements text[]) RETURNS text
+  LANGUAGE sql RETURN answer_after('SELECT findings()', statements);
 SELECT is_empty($$SELECT * FROM pulse.doctor()
                    WHERE finding NOT IN ('not preloaded', 'no background worker', 'dead rows')$$,
   'a sound installation has no finding');
@@ -238,23 +240,10 @@ ROLLBACK TO before_pauses;
 
 -- How many jobs wait behind a pause, beside jobs of others that have been due for longer.
 CREATE FUNCTION told_behind(name text, VARIADIC statements text[]) RETURNS text
-  LANGUAGE plpgsql AS $$
-DECLARE
-  seen text;
-  statement text;
-BEGIN
-  BEGIN
-    PERFORM pulse.pause_queue(name);
-    FOREACH statement IN ARRAY statements LOOP
-      EXECUTE statement;
-    END LOOP;
-    seen := (SELECT substring(d.detail FROM 'and (.*) jobs wait behind it')
-               FROM pulse.doctor() AS d WHERE d.finding = 'paused queue');
-    RAISE EXCEPTION 'undone' USING ERRCODE = 'ZZ001';
-  EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
-    RETURN seen;
-  END;
-END $$;
+  LANGUAGE sql RETURN answer_after(
+    $$SELECT substring(d.detail FROM 'and (.*) jobs wait behind it')
+        FROM pulse.doctor() AS d WHERE d.finding = 'paused queue'$$,
+    format('SELECT pulse.pause_queue(%L)', name) || statements);
 -- As commits count them, or where no commit counts, as part of them shows.
 SELECT CASE WHEN bool_and(d.is_exact) THEN '' ELSE 'at least ' END AS at_least
   FROM pulse_internal.depths() AS d \gset
