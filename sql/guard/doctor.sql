@@ -157,8 +157,10 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
       FROM pulse_internal.living_worker AS l
   )
   SELECT 'unserved task'::text AS finding, 'error'::text AS severity,
-         pg_catalog.format('No living worker serves %L, of which at least %s jobs are due, the '
-                           'first since %s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
+         pg_catalog.format('No living worker serves %L, of which %s%s jobs are due, the '
+                           'first since %s.', u.identifier,
+                           CASE WHEN u.estimated THEN 'at least ' ELSE '' END, u.due_jobs,
+                           u.oldest_due_at) AS detail,
          coalesce('Start a worker for it. ' || pg_catalog.quote_literal(l.name)
                   || ' served it until ' || l.seen_at || '.',
                   'Start a worker for it, or correct the name: none of the last 1,000 workers '

@@ -123,12 +123,13 @@ COMMENT ON FUNCTION pulse_internal.served_tasks() IS
 -- The function reads further jobs than the first jobs of unserved tasks only. No index gives parked
 -- jobs by task, so the function reads the parked jobs that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
-  RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
+  RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz, estimated boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   bound CONSTANT int := 200;
+  most_parked CONSTANT int := 1000;
   moment timestamptz := pulse.now();
   fleet record;
 BEGIN
@@ -143,35 +144,39 @@ BEGIN
       FROM (SELECT * FROM pulse_internal.first_ready LIMIT 10000) AS h
      WHERE h.run_at <= moment AND h.identifier <> ALL (fleet.served) GROUP BY h.identifier
   ), open AS (
-    SELECT d.identifier, d.oldest, greatest(c.due, d.jobs) AS jobs
+    SELECT d.identifier, d.oldest, greatest(c.due, d.jobs) AS jobs,
+           coalesce(c.more_due, true) AS is_cut
       FROM due AS d LEFT JOIN pulse_internal.count_due(
              'task', ARRAY(SELECT m.identifier FROM due AS m WHERE m.share >= 2), NULL, moment,
              (SELECT max(m.share) FROM due AS m), 0) AS c ON c.name = d.identifier
+  ), parked AS MATERIALIZED (
+    SELECT j.identifier, j.run_at FROM pulse.job AS j
+     WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT most_parked
   ), late AS (
-    SELECT p.identifier, min(p.run_at) AS oldest, count(*) AS jobs
-      FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
-             WHERE j.index_lane = 'p' AND j.run_at <= moment
-             ORDER BY j.run_at LIMIT 1000) AS p
+    SELECT p.identifier, min(p.run_at) AS oldest, count(*) AS jobs, false AS is_cut
+      FROM parked AS p
      WHERE p.identifier <> ALL (fleet.served) GROUP BY p.identifier
   )
-  SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest)
+  SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest),
+         bool_or(u.is_cut) OR (SELECT count(*) FROM parked) >= most_parked
     FROM (TABLE open UNION ALL TABLE late) AS u
    GROUP BY u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_tasks() IS
   'Returns the tasks with due jobs that no living worker serves. Each task has a share of 200, up '
   'to which the function counts open jobs; the function counts parked jobs among '
-  'the 1,000 that have been due for longest.';
+  'the 1,000 that have been due for longest; estimated: there may be more.';
 
 CREATE OR REPLACE FUNCTION pulse.unserved()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz,
-                 last_worker_id bigint, last_worker text, last_seen_at timestamptz)
+                 last_worker_id bigint, last_worker text, last_seen_at timestamptz,
+                 estimated boolean)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
   WITH unserved AS MATERIALIZED (SELECT * FROM pulse_internal.unserved_tasks())
-  SELECT u.*, l.worker_id, l.name, l.seen_at
+  SELECT u.identifier, u.due_jobs, u.oldest_due_at, l.worker_id, l.name, l.seen_at, u.estimated
     FROM unserved AS u
     JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
       ON l.identifier = u.identifier;
@@ -182,16 +187,16 @@ COMMENT ON FUNCTION pulse.unserved() IS
 
 CREATE OR REPLACE VIEW pulse.unserved AS
   SELECT u.identifier, u.due_jobs, u.oldest_due_at, u.last_worker_id, u.last_worker,
-         u.last_seen_at
+         u.last_seen_at, u.estimated
     FROM pulse.unserved() AS u;
 COMMENT ON VIEW pulse.unserved IS
   'Tasks with due jobs that no living worker serves, as behind a misspelt name; a worker that '
   'drains serves none. The cost follows the number of tasks, not of jobs.';
 COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.unserved.due_jobs IS
-  'How many jobs of the task are due. All tasks together are counted up to 200: where a task '
-  'reaches its share, there may be more. Of jobs behind their queue only jobs '
-  'among the 1,000 that have been due for longest';
+  'How many jobs of the task are due. All tasks together are counted up to 200; of jobs behind '
+  'their queue only jobs among the 1,000 that have been due for longest';
+COMMENT ON COLUMN pulse.unserved.estimated IS 'More jobs than due_jobs may be due';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
 COMMENT ON COLUMN pulse.unserved.last_worker_id IS
   'Worker that served the task last, alive or among the last 1,000 that ended; NULL without one';

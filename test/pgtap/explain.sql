@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(105);
+SELECT plan(107);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -12,8 +12,8 @@ SELECT expect_function('explain_task', 'identifier text',
 
 SELECT expect_function('unserved', '',
   'TABLE(identifier text, due_jobs bigint, oldest_due_at timestamp with time zone, '
-  'last_worker_id bigint, last_worker text, last_seen_at timestamp with time zone)', 'stable',
-  'definer');
+  'last_worker_id bigint, last_worker text, last_seen_at timestamp with time zone, '
+  'estimated boolean)', 'stable', 'definer');
 
 -- The reasons, with what they name.
 CREATE FUNCTION reasons(job_id bigint) RETURNS text
@@ -118,7 +118,18 @@ SELECT answers('SELECT identifier, due_jobs, last_worker FROM pulse.unserved',
   ROW('fax', 1::bigint, 'bob'), 'unserved names the task');
 SELECT pulse.add_job('fax', queue_name => 'slow'), pulse.add_job('fax', run_at => now() + '1 h')
   \g /dev/null
-SELECT is((SELECT due_jobs FROM pulse.unserved), 2::bigint, 'with what is parked, not the future');
+SELECT answers('SELECT due_jobs, estimated FROM pulse.unserved', ROW(2::bigint, false),
+  'with what is parked, not the future');
+SAVEPOINT before_many;
+SELECT count(pulse.add_job('fax')) FROM generate_series(1, 210) \g /dev/null
+SELECT answers('SELECT due_jobs > 200, estimated FROM pulse.unserved', ROW(true, true),
+  'a part of many open jobs is marked');
+ROLLBACK TO before_many;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'mail', 'other', 'parked', now() - interval '2 h' FROM generate_series(1, 1000) AS n;
+SELECT answers('SELECT due_jobs, estimated FROM pulse.unserved', ROW(1::bigint, true),
+  'and where there are many parked jobs');
+ROLLBACK TO before_many;
 SELECT pulse.drain_worker(:ann) \g /dev/null
 SELECT is(reasons(:job), format('fleet drained by {%s}, line place', :ann), 'all drain');
 SELECT set_eq('SELECT identifier FROM pulse.unserved', '{fax,mail}'::text[],
