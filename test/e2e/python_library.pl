@@ -12,7 +12,8 @@ use Pulse::Server;
 
 require_python(qw(pytest psycopg));
 relay_pytest('without a server', 'test_library.py');
-my $node = start_server('main', settings => \%PATIENT);
+# A test that fails may leave a transaction open.
+my $node = start_server('main', settings => { %PATIENT, lock_timeout => '60s' });
 local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} =
   ($node->host, $node->port, scalar getpwuid($>), 'postgres');
 value($node, 'CREATE EXTENSION pg_pulse_tap CASCADE');

@@ -57,9 +57,14 @@ async def _perform_awaiting(steps, said):
 
 def _cursor_of(db):
     """A cursor, and whether the caller is to close the cursor."""
+    if hasattr(db, "pgresult"):  # a cursor of psycopg 3 gives whatever rows it was made for
+        db = db.connection
     with contextlib.suppress(TypeError):  # a connection of asyncpg wants more
         if callable(getattr(db, "cursor", None)):
-            return db.cursor(), True
+            cursor = db.cursor()
+            if hasattr(cursor, "pgresult"):
+                cursor.row_factory = lambda _: tuple
+            return cursor, True
         if hasattr(db, "fetchall"):
             return db, False
     raise TypeError(f"a {type(db).__module__}.{type(db).__qualname__} is no connection: give a "

@@ -90,6 +90,30 @@ def in_psycopg2():
     return ["psycopg2", "psycopg2's cursor"]
 
 
+def in_psycopg_with_rows_of_its_own():
+    from psycopg.rows import class_row, dict_row
+
+    class Row:
+        pass
+
+    def first(_):
+        return lambda values: values[0]
+
+    drivers = []
+    with psycopg.connect() as connection:
+        for factory in (class_row(Row), dict_row, first):
+            connection.row_factory = factory
+            drivers += [f"{len(drivers)}", f"{len(drivers)} its cursor"]
+            add_job(connection, "driver", {"by": drivers[-2]})
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1 AS kept")
+                add_job(cursor, "driver", {"by": drivers[-1]})
+                assert pg_pulse.cancel_job(cursor, add_job(cursor, "other").id) == "cancelled"
+                pg_pulse.pause_queue(cursor, "rows")
+                assert cursor.rowcount == 1
+    return sorted(drivers)
+
+
 def in_async_psycopg():
     async def main():
         async with await psycopg.AsyncConnection.connect() as connection:
@@ -105,7 +129,8 @@ def in_async_psycopg():
     return ["await", "await cursor"]
 
 
-@pytest.mark.parametrize("use", [in_django, in_sqlalchemy, in_psycopg2, in_async_psycopg],
+@pytest.mark.parametrize("use", [in_django, in_sqlalchemy, in_psycopg2, in_async_psycopg,
+                                 in_psycopg_with_rows_of_its_own],
                          ids=lambda use: use.__name__)
 def test_every_driver(use):
     psycopg.connect(autocommit=True).execute("DELETE FROM pulse.job WHERE identifier = 'driver'")
