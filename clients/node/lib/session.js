@@ -27,7 +27,11 @@ class Session {
   #prepare
   #notice
   #opened
+  // Settles when the client that was opened last has ended: old versions of pg then never settle
+  // the promise of end().
+  #gone
   #asksOnce = false
+  #ending
 
   constructor(connect, { prepare, notice }) {
     this.#connect = connect
@@ -40,6 +44,7 @@ class Session {
 
   async #open() {
     const client = this.#connect()
+    this.#gone = new Promise((resolve) => client.on('end', resolve))
     client.on('error', () => {})
     client.on('notice', this.#notice)
     let timer
@@ -74,6 +79,7 @@ class Session {
 
   /** The rows, or the error, of one try. With `within` an answer must come in so many ms. */
   async query(text, values, within) {
+    if (this.#ending) throw new Error('the session is over')
     const opened = this.#opened ??= this.#open()
     let client
     let timer
@@ -110,11 +116,15 @@ class Session {
     this.#asksOnce = true
   }
 
-  /** A query that waits for its answer fails. */
-  async end() {
+  /** A query that waits for its answer fails, and so does each later one. */
+  end() {
     this.askOnce()
+    return this.#ending ??= this.#end()
+  }
+
+  async #end() {
     const client = await this.#opened?.catch(() => undefined)
-    await client?.end().catch(() => {})
+    if (client) await Promise.race([client.end().catch(() => {}), this.#gone])
   }
 }
 

@@ -7,6 +7,7 @@ const test = require('node:test')
 const pg = require('pg')
 const pulse = require('..')
 const functions = require('../lib/generated/functions')
+const { Session } = require('../lib/session')
 const { addJob, checkVersion } = pulse
 
 const pool = new pg.Pool({ max: 3 })
@@ -349,6 +350,30 @@ test('a session of a folder of tasks that ends, or is left in a transaction', as
     await end()
     fs.rmSync(folder, { recursive: true })
   }
+})
+
+test('a session of the direct mode ends once, also where the server has ended it', async () => {
+  const started = () => {
+    const connect = () => new pg.Client({ application_name: 'ends' })
+    return new Session(connect, { notice() {} })
+  }
+  const others = async () => (await pool.query(
+    "SELECT pid FROM pg_stat_activity WHERE application_name = 'ends'")).rowCount
+  const session = started()
+  await session.query('SELECT 1')
+  await session.end()
+  await session.end()
+  await assert.rejects(session.query('SELECT 1'), /the session is over/)
+  const cut = started()
+  await cut.query('SELECT 1')
+  await pool.query('SELECT pg_terminate_backend($1)', [cut.pid])
+  while (await others() > 0);
+  await cut.end()
+  const waits = started()
+  await waits.query('SELECT 1')
+  const wait = assert.rejects(waits.ask('SELECT pg_sleep(1000)', []))
+  await waits.end()
+  await wait
 })
 
 test(
