@@ -98,6 +98,9 @@ for my $round (1 .. 3) {
     value($node, qq{SELECT count(pulse.add_job('work', priority => n % 3, queue_name =>
         concat_ws('/', 'r', n % 3, floor(random() * $queues))))
         FROM generate_series(1, $jobs) AS n});
+    # Limits from the first start on, however late the operator is.
+    value($node, q{SELECT pulse.set_queue('r', total => 8, rate => -1),
+        count(pulse.set_queue('r/' || n, total => 3, rate => -1)) FROM generate_series(0, 2) AS n});
     start_session($sweep);
     start_workers(8);
     my $operator = start_session($steer);
