@@ -13,7 +13,7 @@ use Pulse::Server qw(value wait_until add_job);
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $cluster = Pulse::Citus->start;
+my $cluster = Pulse::Citus->start(settings => { 'pulse.keep_completed' => '-1' });
 my $coordinator = $cluster->coordinator;
 my @keys = $cluster->keys;
 value($coordinator, q{CREATE ROLE runner LOGIN; SELECT pulse_citus.grant('worker', 'runner');
