@@ -23,14 +23,22 @@ use constant { ADDS => 2_000, BATCHES => 40, BATCH => 100, DRAINED => 5_000, TIC
 my $rounds = $ENV{PULSE_ROUNDS} || 5;
 
 my $cluster = Pulse::Citus->start;
-my $plain = new_server('plain', streaming => 1, settings => { extension_destdir => '',
-    max_connections => 100, max_prepared_transactions => 100, listen_addresses => '127.0.0.1' });
-$plain->start;
-value($plain, q{CREATE EXTENSION pg_pulse; CREATE ROLE app LOGIN;
-    SELECT pulse.grant_producer('app')});
+
+sub start_plain {
+    my ($name) = @_;
+    my $plain = new_server($name, streaming => 1, settings => { extension_destdir => '',
+        max_connections => 100, max_prepared_transactions => 100,
+        listen_addresses => '127.0.0.1' });
+    $plain->start;
+    value($plain, q{CREATE EXTENSION pg_pulse; CREATE ROLE app LOGIN;
+        SELECT pulse.grant_producer('app')});
+    return $plain;
+}
+
+my ($plain, $other) = map { start_plain($_) } qw(plain other);
 my ($coordinator, $first, $second) = $cluster->nodes;
 my @keys = $cluster->keys;
-my @servers = ($plain, $cluster->nodes);
+my @servers = ($plain, $other, $cluster->nodes);
 for my $node (@servers) {
     value($node, q{SET citus.enable_ddl_propagation = off;
         CREATE FUNCTION public.nothing(payload json) RETURNS void LANGUAGE plpgsql
@@ -139,9 +147,12 @@ my @cases = (
           sub { adds($coordinator, "public.write_row('$keys[1]')") } ],
     [ 'add, the coordinator' => sub { adds($coordinator, $by_key) } ],
     [ 'of 100, a server without Citus' => sub { batches($plain, 'pulse.add_jobs(SPECS)') } ],
+    [ 'of 100, the node' =>
+          sub { batches($first, "pulse_citus.add_jobs('$keys[1]', SPECS)") } ],
     [ 'of 100, the coordinator' =>
           sub { batches($coordinator, "pulse_citus.add_jobs('$keys[1]', SPECS)") } ],
     [ 'drain, a server without Citus' => sub { drains($plain) } ],
+    [ 'drain, two servers without Citus' => sub { drains($plain, $other) } ],
     [ 'drain, one node' => sub { drains($first) } ],
     [ 'drain, two nodes' => sub { drains($first, $second) } ],
     [ 'drain, the coordinator' => sub { drains($coordinator) } ]);
