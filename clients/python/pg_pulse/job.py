@@ -73,6 +73,7 @@ class Job:
 
     def __init__(self, port, message, text):
         self._port, self._document, self._text = port, message["job"], text
+        self.identifier = self._document.get("identifier")
         # Names the job among those of the program, as the worker has written it.
         self.key, self.payload = message["id"], message["payload"]
 

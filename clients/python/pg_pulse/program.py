@@ -10,7 +10,7 @@ import socket
 import threading
 
 from . import ends
-from .document import NotJson, NotRead, encode, member_text
+from .document import NotJson, NotRead, encode, line_value, member_text
 from .job import Job, unread
 
 _PROTOCOL = 1
@@ -70,7 +70,7 @@ class Program:
     def _handle(self, line):
         text = line.decode()
         try:
-            message = json.loads(text)
+            message = line_value(text)
         except NotRead as error:
             key, task = (json.loads(member_text(text, name)) for name in ("id", "task"))
             message = unread(error, key, id=key, identifier=task)
