@@ -16,6 +16,7 @@ use Pulse::Worker;
 my $node = start_server('main',
     settings => {
         %QUICK,
+        'pulse.sweep_threshold' => '60s',
         'pulse.databases' => 'postgres',
         log_min_messages => 'debug1',
         log_connections => 'on',
