@@ -67,8 +67,7 @@ is(ask("SELECT last_error = 'no ' || $utf8 || '? ink' FROM pulse.finished_job"),
     't', 'an error, too');
 my $late = ask(q{SELECT id FROM pulse.add_job('b', run_at => 'tomorrow')});
 ask("SELECT pulse.cancel_job($late, 'for ' || $latin)");
-my $place = 'host=' . $node->host . ' port=' . $node->port . ' dbname=bytes';
-is(pulse_at($place, 'jobs')->{status}, 0, 'pulse lists the jobs');
+is(pulse_at($node->connstr('bytes'), 'jobs')->{status}, 0, 'pulse lists the jobs');
 
 ask(qq{SELECT pulse.add_job('say', json_build_object('name', $utf8), queue_name => $utf8)});
 my $runs = Pulse::Worker->start($node, 'worker', database => 'bytes',

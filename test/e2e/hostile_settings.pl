@@ -181,8 +181,7 @@ sub console_answers {
     my ($database) = @_;
     my @said;
     my $say = sub {
-        my $said = pulse_at(
-            'host=' . $node->host . ' port=' . $node->port . " dbname=$database", '--json', @_);
+        my $said = pulse_at($node->connstr($database), '--json', @_);
         push @said, "$said->{status} $said->{err}";
         return $said;
     };
