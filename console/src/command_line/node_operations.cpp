@@ -8,6 +8,7 @@
 #include "command_line/operation.hpp"
 #include "database/interrupt.hpp"
 #include "job/node_jobs.hpp"
+#include "job/operation_steps.hpp"
 
 namespace pulse::console {
 namespace {
@@ -43,16 +44,6 @@ NodeOperations running_operations(const Outcomes& outcomes) {
   return operations;
 }
 
-QueryResult run_for_a_pass(Database& database, const std::string& id) {
-  const auto start = std::chrono::steady_clock::now();
-  while (true) {
-    QueryResult step = run_step(database, id);
-    const bool is_over =
-        step[0].text("state") != "running" || std::chrono::steady_clock::now() - start >= kPass;
-    if (is_over) return step;
-  }
-}
-
 void note(Outcomes& outcomes, NodeAnswers<QueryResult> answers) {
   for (auto& [node, step, trouble] : answers) {
     Outcome& outcome = outcomes[node];
@@ -69,7 +60,7 @@ void run_all(NodeSessions& nodes, Outcomes& outcomes) {
     note(outcomes, nodes.ask<QueryResult>([left](Database& database) {
       database.open();
       const auto found = left.find(database.name());
-      return found == left.end() ? QueryResult() : run_for_a_pass(database, found->second);
+      return found == left.end() ? QueryResult() : run_steps(database, found->second, kPass);
     }));
     if (has_told || running_operations(outcomes).empty()) continue;
     const std::string label = label_of(operations_of(outcomes));

@@ -6,18 +6,11 @@
 #include <cstdio>
 
 #include "base/text/inert.hpp"
+#include "job/operation_steps.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
-
-// A step is short, so that the rows locked by the step are soon free.
-#define PULSE_OPERATION                                                                      \
-  "SELECT id, action, state, changed, skipped, undoes, skipped_because,"                     \
-  " (SELECT string_agg(r.value || ': ' || r.key, '; ' ORDER BY r.value::bigint DESC, r.key)" \
-  " FROM json_each_text(skipped_because) AS r) AS reasons FROM "
-constexpr const char* kStep = PULSE_OPERATION "pulse.run_operation($1::bigint, 1000)";
-constexpr const char* kStop = PULSE_OPERATION "pulse.stop_operation($1::bigint)";
 
 const Columns kOperationColumns{
     {"operation", "id", Kind::id},          {"action", "action"},
@@ -46,14 +39,6 @@ std::string summary(const QueryResult::Row& step) {
 
 }  // namespace
 
-QueryResult run_step(Database& database, const std::string& id) {
-  return database.query(kStep, {id});
-}
-
-QueryResult end_operation(Database& database, const std::string& id) {
-  return database.query(kStop, {id});
-}
-
 const Columns& operation_columns() { return kOperationColumns; }
 
 std::string outcome_of(const QueryResult::Row& step) {
@@ -71,8 +56,9 @@ bool may_be_undone(const QueryResult::Row& step) {
 }
 
 ExitStatus run_operation(Console& console, const std::string& id) {
+  OperationSteps steps(console.database, id);
   for (bool is_first = true;; is_first = false) {
-    const QueryResult step = run_step(console.database, id);
+    const QueryResult step = steps.run();
     const bool is_running = step[0].text("state") == "running";
     if (is_first && is_running) tell_how_to_go_on(id);
     show_progress(step[0]);

@@ -17,10 +17,7 @@ ExitStatus run_operation(Console& console, const std::string& id);
 // ended.
 ExitStatus stop_operation(Console& console, const std::string& id);
 
-// One step of at most 1,000 jobs, and the end of an operation before its last step. Each returns a
-// row of operation_columns() with `reasons`, the reasons of skipped_because in words.
-QueryResult run_step(Database& database, const std::string& id);
-QueryResult end_operation(Database& database, const std::string& id);
+// The columns of an operation, as a step returns the operation.
 const Columns& operation_columns();
 
 // What the operation has done: "operation 17 is done: retry of 2 jobs".

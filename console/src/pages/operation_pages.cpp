@@ -9,6 +9,7 @@
 #include "base/http/status.hpp"
 #include "base/text/parse_number.hpp"
 #include "job/job_change.hpp"
+#include "job/operation_steps.hpp"
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
@@ -19,8 +20,9 @@ namespace pulse::console {
 namespace {
 
 constexpr const char* kUndo = "SELECT id FROM pulse.undo_operation($1::bigint, $2)";
+// So long a request runs steps; the page of the operation goes on with the remaining steps.
+constexpr std::chrono::milliseconds kMoment(700);
 constexpr const char* kStopOperation = "SELECT FROM pulse.stop_operation($1::bigint)";
-constexpr const char* kRunStep = "SELECT state FROM pulse.run_operation($1::bigint, 1000)";
 
 struct Argument {
   const char* name;
@@ -213,15 +215,6 @@ const char* objection(const Request& request, const ChangePreview& preview) {
   return "";
 }
 
-// Runs steps for a moment; the page of the operation goes on with the remaining steps.
-void run_for_a_moment(Database& database, const std::string& id) {
-  constexpr auto kMoment = std::chrono::milliseconds(700);
-  const auto start = std::chrono::steady_clock::now();
-  while (database.query(kRunStep, {id})[0].text("state") == "running" &&
-         std::chrono::steady_clock::now() - start < kMoment) {
-  }
-}
-
 Response operation_at(const std::string& id) {
   return see_other(Url("/operations").part(id).text());
 }
@@ -248,12 +241,12 @@ Response start(const Request& request) {
   }
   const std::string id =
       start_change(request.database(), change, arguments.dump(), actor_of(request));
-  run_for_a_moment(request.database(), id);
+  run_steps(request.database(), id, kMoment);
   return operation_at(id);
 }
 
 Response go_on(const Request& request) {
-  run_for_a_moment(request.database(), request.parameter("id"));
+  run_steps(request.database(), request.parameter("id"), kMoment);
   return operation_at(request.parameter("id"));
 }
 
@@ -265,7 +258,7 @@ Response stop_steps(const Request& request) {
 Response undo_steps(const Request& request) {
   const std::string id =
       request.database().query(kUndo, {request.parameter("id"), actor_of(request)})[0].text("id");
-  run_for_a_moment(request.database(), id);
+  run_steps(request.database(), id, kMoment);
   return operation_at(id);
 }
 
