@@ -13,7 +13,8 @@ use Pulse::Worker;
 
 use constant { REPORTERS => 100, ONE_WAY => 0.08 };
 
-my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
+my $node = start_server('main', settings => {
+    %QUICK, 'pulse.heartbeat_interval' => '2s', 'pulse.sweep_threshold' => '120s' });
 value($node, q{SELECT pulse.set_task('report', max_attempts => 1, stall_timeout => '14s')});
 my $tasks = Pulse::Tasks->new(report => <<'SH');
 for i in {10..69}; do

@@ -11,7 +11,7 @@ use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $node = start_server('main', settings => \%QUICK);
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '5s' });
 my $fork_twice = <<'SH';
 trap '' TERM
 export told gates
