@@ -228,8 +228,11 @@ sub stop_load {
     return;
 }
 
+# A beat commits without a flush, and the framework waits for what has been flushed: a commit of the
+# test flushes all that came before.
 sub expect_followed {
     my ($server, $name, $but) = @_;
+    value($node, q{SELECT pg_logical_emit_message(true, 'test', 'all until here')});
     $node->wait_for_catchup($name);
     is_deeply(rows_of_all($server, $but), rows_of_all($node, $but),
         $server->name . ' has all rows');

@@ -60,7 +60,10 @@ subtest 'the package of the library' => sub {
     mkdir "$folder/bin" or die "$folder/bin: $!\n";
     append_to_file("$folder/bin/dpkg-buildpackage",
         qq{#!/bin/sh\ncp "\$LIBRARY" pg_pulse.so\nenv >"$folder/environment"\n});
-    chmod 0755, "$folder/bin/dpkg-buildpackage" or die "chmod: $!\n";
+    # On a machine that no name server knows.
+    append_to_file("$folder/bin/hostname", "#!/bin/sh\nexit 1\n");
+    chmod 0755, map { "$folder/bin/$_" } qw(dpkg-buildpackage hostname)
+      or die "chmod: $!\n";
     my $build = sub {
         my ($library) = @_;
         local $ENV{LIBRARY} = "$folder/$library.so";
