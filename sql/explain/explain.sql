@@ -93,19 +93,23 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_queue_lock(queue_name text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  found_lock record := pulse_internal.queue_lock(queue_name);
+  found_level text;
+  found_holder text;
 BEGIN
+  -- Without a row the lock has been released since the caller met the lock.
+  SELECT l.level, l.holder INTO found_level, found_holder
+    FROM pulse_internal.queue_lock(queue_name) AS l;
   RETURN NEXT pulse_internal.explained('queue', 'locked', format(
     '%s promotes queue %L or changes its settings. Until it ends, no queue within opens a job.',
     coalesce(
       (SELECT format('Process %s, in a transaction since %s,', l.pid, a.xact_start)
          FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
-        WHERE l.virtualtransaction = found_lock.holder LIMIT 1),
+        WHERE l.virtualtransaction = found_holder LIMIT 1),
       (SELECT format('The prepared transaction %L', p.gid)
          FROM pg_locks AS l JOIN pg_prepared_xacts AS p ON p.transaction = l.transactionid
-        WHERE l.virtualtransaction = found_lock.holder LIMIT 1),
+        WHERE l.virtualtransaction = found_holder LIMIT 1),
       'Another transaction'),
-    coalesce(found_lock.level, queue_name)));
+    coalesce(found_level, queue_name)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queue_lock(text) IS
   'Explains which process holds the lock of a queue or of a level of the queue, and since when.';

@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(107);
+SELECT plan(108);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -328,6 +328,9 @@ INSERT INTO pulse.job (identifier, priority, run_at)
 SELECT 'mail', n % 50, now() + interval '1 h' FROM generate_series(1, 5000) AS n;
 SELECT alike(told_of_task('mail'), 'At least ___ open jobs of it are due,%',
   'of a great many priorities the answer tells a part');
+
+SELECT alike((SELECT e.detail FROM pulse_internal.explain_queue_lock('free') AS e),
+  'Another transaction promotes queue ''free''%', 'a lock may have been released meanwhile');
 
 SELECT * FROM finish();
 ROLLBACK;
