@@ -43,7 +43,7 @@ int crashes_after(TupleTableSlot* row, const Ending& ending) {
 
 bool is_one_crash_too_many(AttemptEnds* ends, TupleTableSlot* row) {
   TaskSettings task = task_settings(value_of(row, kJobIdentifier), ends->jobs.table.snapshot);
-  return task.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= task.max_crashes;
+  return is_poison(int2_of(row, kJobCrashes) + 1, task.max_crashes);
 }
 
 // A job that ends its program while it runs alone has shown who crashed the program before.

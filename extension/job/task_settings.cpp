@@ -105,6 +105,11 @@ PULSE_FUNCTION(pulse_keeps_completed) {
   PG_RETURN_BOOL(pulse::task_keeps_completed(PG_GETARG_DATUM(0), GetActiveSnapshot()));
 }
 
+// pulse_internal.is_poison(crashes, max_crashes)
+PULSE_FUNCTION(pulse_is_poison) {
+  PG_RETURN_BOOL(pulse::is_poison(PG_GETARG_INT32(0), PG_GETARG_INT32(1)));
+}
+
 // pulse_internal.max_crashes_of(identifier)
 PULSE_FUNCTION(pulse_max_crashes_of) {
   PG_RETURN_INT32(pulse::task_settings(PG_GETARG_DATUM(0), GetActiveSnapshot()).max_crashes);

@@ -41,6 +41,11 @@ struct TaskSettings {
   int max_crashes;        // -1: never quarantined
 };
 
+// Whether a job with so many crashes is quarantined.
+inline bool is_poison(int crashes, int max_crashes) {
+  return crashes > 0 && max_crashes >= 0 && crashes >= max_crashes;
+}
+
 // Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 

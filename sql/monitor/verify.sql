@@ -96,10 +96,12 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p7 AS
   SELECT 'P7'::text AS promise, j.id AS job_id,
          'live although it must be quarantined'::text AS detail
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-   WHERE coalesce(t.max_crashes, pulse_internal.max_crashes()) >= 0
-     AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse_internal.max_crashes())
+   WHERE pulse_internal.is_poison(j.crashes,
+                                  coalesce(t.max_crashes, pulse_internal.max_crashes()))
      -- A limit lowered later applies to the next crash.
-     AND (t.updated_at IS NULL OR t.updated_at <= j.updated_at)
+     AND (t.updated_at IS NULL OR EXISTS (
+            SELECT FROM pulse.attempt AS a
+             WHERE a.job_id = j.id AND a.outcome = 'lost' AND a.ended_at >= t.updated_at))
   UNION ALL
   SELECT 'P7', j.id, 'more crashes than attempts'
     FROM pulse.job AS j WHERE j.crashes > j.attempts OR j.crashes < 0

@@ -37,7 +37,8 @@ BEGIN
     UPDATE pulse.finished_job AS f SET crashes = greatest(f.crashes - 1, 0) WHERE f.id = ended.id
     RETURNING f.* INTO ended;
     IF ended.state = 'quarantined'
-       AND ended.crashes < pulse_internal.max_crashes_of(ended.identifier) THEN
+       AND NOT pulse_internal.is_poison(
+                 ended.crashes, pulse_internal.max_crashes_of(ended.identifier)) THEN
       PERFORM pulse_internal.end_quarantine(ended);
     END IF;
   ELSIF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = lost.job_id)

@@ -19,6 +19,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.max_crashes_of(identifier text) RETURN
 COMMENT ON FUNCTION pulse_internal.max_crashes_of(text) IS
   'Returns the crash of a task''s job that quarantines the job; -1 means none.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_poison(crashes int, max_crashes int) RETURNS boolean
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_is_poison';
+COMMENT ON FUNCTION pulse_internal.is_poison(int, int) IS
+  'Returns whether a job with so many crashes is quarantined.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
 COMMENT ON FUNCTION pulse_internal.events_on() IS 'Returns the setting pulse.events.';

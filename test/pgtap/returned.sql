@@ -1,7 +1,7 @@
 -- sql/recovery/returned.sql and may_still_run in sql/recovery/lost.sql: what the end of a session
 -- proves, and what becomes of the crashes of a worker that beats again.
 \ir support/setup.psql
-SELECT plan(35);
+SELECT plan(37);
 
 \ir support/ended_session.psql
 CREATE FUNCTION swept() RETURNS text
@@ -158,6 +158,17 @@ UPDATE pulse.finished_job SET max_attempts = 3 WHERE id = :job;
 SELECT pulse.heartbeat((:'dead'::bigint[])[3]) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
 SELECT is(job_now(:job), 'failed, attempts 3, crashes 2', 'after its last attempt it has failed');
+ROLLBACK TO quarantined;
+SELECT pulse.set_task('poison', max_crashes => -1) \g /dev/null
+SELECT pulse.heartbeat((:'dead'::bigint[])[1]) \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT is(job_now(:job), 'ready, attempts 3, crashes 2',
+  'as does a job whose task quarantines none by now');
+ROLLBACK TO quarantined;
+SELECT pulse.set_task('poison', max_crashes => 0) \g /dev/null
+SELECT pulse.heartbeat(d) FROM unnest(:'dead'::bigint[]) AS d \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT is(job_now(:job), 'ready, attempts 3, crashes 0', 'and a job without a crash');
 ROLLBACK TO quarantined;
 UPDATE pulse.finished_job SET job_key = 'taken' WHERE id = :job;
 SELECT given_job('poison', job_key => 'taken') \g /dev/null

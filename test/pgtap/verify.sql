@@ -1,6 +1,6 @@
 -- sql/monitor/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
 \ir support/setup.psql
-SELECT plan(58);
+SELECT plan(59);
 
 SELECT expect_function('verify', '', 'TABLE(promise text, job_id bigint, detail text)', 'volatile',
   'definer');
@@ -50,6 +50,9 @@ SELECT is((SELECT count(DISTINCT state)::int FROM pulse.finished_job), 4, 'and e
 SELECT pulse.set_task('mail', max_crashes => 1) \g /dev/null
 SELECT pulse.set_queue('busy', paused => true) \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.verify()', 'nor is a setting that has become stricter since');
+SELECT pulse.reschedule_jobs(ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.state <> 'running'),
+                             priority => 1) \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.verify()', 'however the job changes after that');
 SELECT travel('2 min');
 SELECT pulse.sweep() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.verify()', 'nor is what a sweep makes of them later');
