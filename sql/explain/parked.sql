@@ -187,58 +187,82 @@ COMMENT ON FUNCTION pulse_internal.unserved_holders(text, text, boolean) IS
   'Returns a sentence of how many tokens or places of a level open jobs have that no worker '
   'serves; nothing where there are none.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.without_place(queue_name text)
+  RETURNS TABLE (level text, what text, total bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  own record;
+  above record;
+BEGIN
+  SELECT * INTO own FROM pulse_internal.queue_places(without_place.queue_name);
+  IF own.taken >= own.concurrency THEN
+    RETURN QUERY SELECT without_place.queue_name, 'places', own.concurrency::bigint;
+  END IF;
+  SELECT * INTO above FROM pulse_internal.level_places_left(without_place.queue_name);
+  IF above.places_left <= 0 AND NOT above.is_dry THEN
+    RETURN QUERY SELECT above.level, 'places', above.total::bigint;
+  ELSIF above.places_left <= 0 AND above.next_token IS NULL THEN
+    RETURN QUERY SELECT above.level, 'tokens', t.tokens::bigint
+                   FROM pulse_internal.tokens_of(above.level) AS t;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.without_place(text) IS
+  'Returns the queue where all places of the queue are taken, and the level above the queue that '
+  'has no place or token left.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(level text, moment timestamptz)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM (SELECT b.queue_name FROM pulse_internal.queues_behind(ARRAY[level], moment) AS b
+                  WHERE b.queue_name IS NOT NULL OFFSET 0) AS q
+     CROSS JOIN LATERAL pulse_internal.due_parked(q.queue_name, moment, 1) AS d
+     WHERE d.jobs > 0);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_waited_for(text, timestamptz) IS
+  'Returns whether a due job of the queue, or of the first queues within, is parked.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.held_by_unserved(identifiers text[])
   RETURNS TABLE (level text, what text, total bigint, held bigint, holders text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off AS $$
 DECLARE
+  bound CONSTANT int := 100;
   moment CONSTANT timestamptz := pulse.now();
-  told text[] := '{}';
-  name text;
-  own record;
-  above record;
-BEGIN
-  FOR name IN
+  asked text[] := '{}';
+  named int := 0;
+  names text[] := ARRAY(
     SELECT DISTINCT f.queue_name FROM unnest(identifiers) AS i (identifier) CROSS JOIN LATERAL (
       SELECT j.queue_name FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.identifier = i.identifier
-       ORDER BY j.priority, j.run_at LIMIT 10) AS f
-     WHERE f.queue_name IS NOT NULL LIMIT 100
-  LOOP
-    SELECT * INTO own FROM pulse_internal.queue_places(name);
-    SELECT * INTO above FROM pulse_internal.level_places_left(name);
-    IF own.taken >= own.concurrency THEN
-      level := name;
-      what := 'places';
-      total := own.concurrency;
-    ELSIF above.places_left <= 0 AND NOT above.is_dry THEN
-      level := above.level;
-      what := 'places';
-      total := above.total;
-    ELSIF above.places_left <= 0 AND above.next_token IS NULL THEN
-      level := above.level;
-      what := 'tokens';
-      total := (SELECT t.tokens FROM pulse_internal.tokens_of(above.level) AS t);
-    ELSE
-      CONTINUE;
-    END IF;
-    CONTINUE WHEN level = ANY (told);
-    told := told || level;
-    -- A level that no job waits for is left alone.
-    CONTINUE WHEN NOT EXISTS (
-      SELECT FROM (SELECT b.queue_name FROM pulse_internal.queues_behind(ARRAY[level], moment) AS b
-                    WHERE b.queue_name IS NOT NULL OFFSET 0) AS q
-       CROSS JOIN LATERAL pulse_internal.due_parked(q.queue_name, moment, 1) AS d
-       WHERE d.jobs > 0);
-    SELECT u.jobs, u.holders INTO held, holders FROM pulse_internal.unserved_within(level) AS u;
-    IF held > 0 THEN
+       ORDER BY j.priority, j.run_at LIMIT bound + 1) AS f
+     WHERE f.queue_name IS NOT NULL LIMIT bound + 1);
+  name text;
+BEGIN
+  FOREACH name IN ARRAY names[1 : bound] LOOP
+    FOR level, what, total IN SELECT * FROM pulse_internal.without_place(name) LOOP
+      CONTINUE WHEN level = ANY (asked);
+      asked := asked || level;
+      CONTINUE WHEN NOT pulse_internal.is_waited_for(level, moment);
+      SELECT u.jobs, u.holders INTO held, holders FROM pulse_internal.unserved_within(level) AS u;
+      CONTINUE WHEN held = 0;
+      named := named + 1;
+      EXIT WHEN named > 10;
       RETURN NEXT;
-    END IF;
-    EXIT WHEN cardinality(told) >= 10;
+    END LOOP;
+    EXIT WHEN named > 10;
   END LOOP;
+  IF named > 10 OR cardinality(names) > bound THEN
+    level := NULL;
+    what := 'places';
+    RETURN NEXT;
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.held_by_unserved(text[]) IS
-  'Returns levels that other jobs wait for, and how many of the tokens or places of each level '
-  'belong to open jobs whose task no living worker serves. The function reads the queues of the '
-  'first ten open jobs of each such task, and tells of at most ten levels.';
+  'Returns the first ten queues and levels that have no place or token left for others because '
+  'open jobs of these unserved tasks have places or tokens, and for which due jobs wait: among the '
+  'queues of 100 open jobs of each task. A last row without a level: there may be more.';

@@ -81,7 +81,8 @@ CREATE OR REPLACE VIEW pulse_internal.lock_findings AS
            WHEN 'pauses' THEN 'Sweeps leave the jobs of strict queues that would pause their queue.'
            WHEN 'letters' THEN 'Sweeps leave the jobs whose end adds a dead letter.'
            ELSE 'Sweeps recover no job of a dead worker meanwhile'
-                || coalesce(', ' || nullif(pulse_internal.blocked_sweeps(), 0) || ' until now', '')
+                || coalesce('; ' || nullif(pulse_internal.blocked_sweeps(), 0)
+                            || ' sweeps have met the lock', '')
                 || '.' END) AS detail,
          pg_catalog.concat('Let it end, or ', b.way_out, '.') AS what_to_do
     FROM pulse_internal.recovery_blocker AS b;
@@ -170,8 +171,10 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
       ON l.identifier = u.identifier
   UNION ALL
   SELECT 'held ' || h.what, 'warning',
-         pg_catalog.format('%s have %s of the %s %s of queue %L, which has none left for others.',
-                           h.holders, h.held, h.total, h.what, h.level),
+         CASE WHEN h.level IS NULL
+           THEN 'There may be more such queues: doctor() names ten.'
+           ELSE pg_catalog.format('%s have %s of the %s %s of queue %L, which has none left for '
+                                  'others.', h.holders, h.held, h.total, h.what, h.level) END,
          'Start a worker for them, or cancel them: pulse cancel --task TASK --queue QUEUE.'
     FROM pulse_internal.held_by_unserved(ARRAY(SELECT u.identifier FROM unserved AS u)) AS h
   UNION ALL
@@ -186,8 +189,9 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   HAVING pg_catalog.count(*) > 0
   UNION ALL
   SELECT 'worker versions apart', 'notice',
-         pg_catalog.format('%s living workers are of version %s, the library of %s.',
-                           pg_catalog.count(*), l.version, pulse.version()),
+         pg_catalog.format('%s living workers are of version %s, such as %L, the library of %s.',
+                           pg_catalog.count(*), l.version, pg_catalog.min(l.name),
+                           pulse.version()),
          'Install and restart them; they work meanwhile.'
     FROM living AS l WHERE l.version <> pulse.version() GROUP BY l.version
   UNION ALL
@@ -206,12 +210,13 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
     FROM pulse.schedule AS s WHERE s.last_error_at > pulse.now() - interval '1 day'
   UNION ALL
   SELECT 'quarantined jobs', 'warning',
-         pg_catalog.format('%s jobs lost their worker too often within a day%s.', e.quarantined,
-                           CASE WHEN e.is_cut
-                             THEN ', of the last 1,000 jobs that ended without completing' END),
+         pg_catalog.format('%s jobs lost their worker too often within a day, the last of them job '
+                           '%s of task %L.',
+                           CASE WHEN q.jobs > 1000 THEN 'More than 1,000' ELSE q.jobs::text END,
+                           q.last_id, q.last_identifier),
          'Find what ends their worker, in pulse.ended_jobs and the log, then retry_job().'
-    FROM pulse_internal.count_not_completed(pulse.now() - interval '1 day', 1000) AS e
-   WHERE e.quarantined > 0;
+    FROM pulse_internal.quarantined_since(pulse.now() - interval '1 day', 1001) AS q
+   WHERE q.jobs > 0;
 COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, schedules and jobs.';
 
 CREATE OR REPLACE VIEW pulse_internal.table_findings AS

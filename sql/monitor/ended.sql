@@ -118,6 +118,21 @@ COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
   'Counts the kept jobs that ended since a moment without completing, the last jobs up to a bound '
   'in all; is_cut: there may be more.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.quarantined_since(
+    since timestamptz, bound int, OUT jobs bigint, OUT last_id bigint, OUT last_identifier text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  SELECT count(*), (array_agg(q.id))[1], (array_agg(q.identifier))[1]
+    INTO jobs, last_id, last_identifier
+    FROM (SELECT f.id, f.identifier FROM pulse.finished_job AS f
+           WHERE f.state = 'quarantined' AND f.finished_at > since
+           ORDER BY f.finished_at DESC LIMIT bound) AS q;
+END $$;
+COMMENT ON FUNCTION pulse_internal.quarantined_since(timestamptz, int) IS
+  'Counts the kept jobs that were quarantined since a moment, up to a bound, and names the last.';
+
 -- Operators delete ended jobs that they have read, before the retention ends.
 CREATE OR REPLACE FUNCTION pulse.delete_finished(
     job_ids bigint[] = NULL, older_than interval = NULL, state pulse.finished_state = NULL,

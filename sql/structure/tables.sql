@@ -164,6 +164,8 @@ CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finis
   WHERE state = 'completed';
 CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at, id)
   WHERE state <> 'completed';
+CREATE INDEX finished_job_quarantined_idx ON pulse.finished_job (finished_at)
+  WHERE state = 'quarantined';
 
 CREATE TABLE pulse.attempt (
   job_id     bigint NOT NULL,

@@ -43,6 +43,8 @@ CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finis
   WHERE state = 'completed';
 CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at, id)
   WHERE state <> 'completed';
+CREATE INDEX finished_job_quarantined_idx ON pulse.finished_job (finished_at)
+  WHERE state = 'quarantined';
 ALTER TABLE pulse.finished_job
   SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 ALTER TABLE pulse.attempt

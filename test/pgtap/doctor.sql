@@ -1,7 +1,7 @@
 -- sql/guard/doctor.sql: each trouble that a transaction can plant is found, and is gone with its
 -- cause. test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(83);
+SELECT plan(86);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -163,6 +163,12 @@ SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$
 SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$,
                       $$UPDATE pulse.finished_job SET state = 'quarantined'$$),
   'quarantined jobs: warning', 'jobs ended their workers');
+SELECT alike(answer_after(
+    $$SELECT d.detail FROM pulse.doctor() AS d WHERE d.finding = 'quarantined jobs'$$, ARRAY[
+    $$SELECT pulse.permanently_fail_jobs(ARRAY[given_job('poison')])$$,
+    $$UPDATE pulse.finished_job SET state = 'quarantined'$$,
+    $$SELECT pulse.cancel_job(given_job()) FROM generate_series(1, 1001)$$]),
+  '1 jobs % the last of them job % of task ''poison''.', 'however many others have ended since');
 
 -- --- queues -------------------------------------------------------------------------------------
 
@@ -209,6 +215,25 @@ SELECT is(found_after($$SELECT given_held(1, 'concurrency => 2')$$),
   'unserved task: error, held places: warning', 'or its places');
 SELECT is(found_after($$SELECT given_held(1, 'concurrency => 9', 'total => 2')$$),
   'unserved task: error, held places: warning', 'or those of a level');
+-- The queues of the open jobs are full as well, and no job waits for those.
+CREATE FUNCTION given_held_members(queues int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE pulse.worker SET tasks = '{mail}';
+  PERFORM pulse.add_job('old', queue_name => 'q' || n, run_at => now() - interval '2 min')
+     FROM generate_series(1, queues) AS n;
+  PERFORM promote_queues();
+  PERFORM pulse.add_job('mail', queue_name => 'q' || n) FROM generate_series(1, queues) AS n;
+END $$;
+SELECT is(found_after($$SELECT pulse.set_queue('gpu', total => 2)$$,
+  $$UPDATE pulse.worker SET tasks = '{mail}'$$,
+  $$SELECT pulse.add_job('old', queue_name => 'gpu/' || n, run_at => now() - interval '2 min')
+      FROM generate_series(1, 2) AS n$$, 'SELECT promote_queues()',
+  $$SELECT pulse.add_job('mail', queue_name => 'gpu/x')$$),
+  'unserved task: error, held places: warning', 'that other queues of the level wait for');
+SELECT is(answer_after(
+  $$SELECT count(*) || ', ' || count(*) FILTER (WHERE detail LIKE 'There may be more %')
+      FROM pulse.doctor() WHERE finding = 'held places'$$, ARRAY['SELECT given_held_members(12)']),
+  '11, 1', 'ten are named, and the answer says that there may be more');
 SELECT is(found_after($$SELECT given_held(1, 'concurrency => 3')$$), 'unserved task: error',
   'where one is left that is no trouble of the queue');
 SELECT is(found_after($$SELECT given_held(0, 'concurrency => 2')$$), 'unserved task: error',
