@@ -20,8 +20,14 @@ BEGIN
     END IF;
     RETURN status;
   END IF;
-  UPDATE pulse.worker AS w SET state = 'draining'
-   WHERE w.id = order_worker.worker_id AND w.state <> 'draining';
+  UPDATE pulse.worker AS w
+     SET state = 'draining',
+         reason = format('asked to %s by role %I at %s',
+                         CASE wanted WHEN 'stopping' THEN 'stop' ELSE 'drain' END,
+                         pulse_internal.caller(), pulse.now())
+   WHERE w.id = order_worker.worker_id
+     AND (w.state <> 'draining'
+          OR wanted = 'stopping' AND coalesce(w.reason, '') NOT LIKE 'asked to stop %');
   PERFORM pulse_internal.note_worker(order_worker.worker_id);
   RETURN status;
 END $$;

@@ -1,6 +1,6 @@
 -- sql/operator/worker_control.sql: what operators ask of workers.
 \ir support/setup.psql
-SELECT plan(67);
+SELECT plan(69);
 
 SELECT expect_function('drain_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
 SELECT expect_function('stop_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
@@ -32,12 +32,16 @@ SELECT id AS job, token FROM given_claimed_job(:ann) \gset
 SELECT given_job() AS waiting \gset
 SELECT is(pulse.drain_worker(:ann), 'draining', 'a worker is told to drain');
 SELECT is(seen(:ann), 'draining draining', 'its state and its next heartbeat say so');
+SELECT alike((SELECT s.reason FROM pulse.worker_status AS s WHERE s.id = :ann),
+  'asked to drain by role ' || quote_ident(current_user) || ' at 20%', 'with who told it, and when');
 SELECT is(claimed_ids(:ann), '{}', 'it is given no more jobs');
 SELECT is((SELECT reason FROM pulse.claim_job(:ann, :waiting)), 'draining', 'not by id either');
 SELECT answers(format('SELECT id FROM pulse.held(%s)', :ann), ROW(:job), 'it keeps what it has');
 SELECT changes_nothing(format('SELECT pulse.drain_worker(%s)', :ann), 'once more is no error');
 SELECT is(pulse.stop_worker(:ann), 'stopping', 'a draining worker can be told to stop');
 SELECT is(seen(:ann), 'draining stopping', 'which its next heartbeat says');
+SELECT alike((SELECT s.reason FROM pulse.worker_status AS s WHERE s.id = :ann),
+  'asked to stop by role %', 'and its reason');
 SELECT is(claimed_ids(:ann), '{}', 'it is given no more jobs');
 SELECT is(pulse.drain_worker(:ann), 'stopping', 'to drain does not weaken that');
 SELECT is(seen(:ann), 'draining stopping', 'it is still to stop');
