@@ -80,7 +80,10 @@ PULSE_FUNCTION(pulse_in_order) {
 }
 
 // pulse_internal.neighbours_of(parent_id)
-PULSE_FUNCTION(pulse_neighbours_of) { PG_RETURN_INT64(pulse::first_neighbour(PG_GETARG_INT64(0))); }
+PULSE_FUNCTION(pulse_neighbours_of) {
+  // No job has a negative id, and callers negate the number.
+  PG_RETURN_INT64(pulse::first_neighbour(Max(PG_GETARG_INT64(0), 0)));
+}
 
 // pulse_internal.neighbours(ids): a row for each row that pulse.dependency needs for these parents.
 PULSE_FUNCTION(pulse_neighbours) {

@@ -134,8 +134,9 @@ Datum* text_elements(ArrayType* array, const char* what, int* count) {
 void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers) {
   for (int number : numbers)
     if (PG_ARGISNULL(number))
-      ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                      errmsg("argument %d must not be null", number + 1)));
+      ereport(ERROR,
+              (errcode(kOutOfRange), errmsg("argument %d must not be null", number + 1),
+               errhint("Give a value: the reference of the function names those that may be NULL.")));
 }
 
 static bool has_null(FunctionCallInfo fcinfo) {

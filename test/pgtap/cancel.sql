@@ -1,6 +1,6 @@
 -- sql/job/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
-SELECT plan(63);
+SELECT plan(66);
 
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
@@ -40,6 +40,9 @@ SELECT answers(format($$SELECT state, job ->> 'id', payload::text FROM pulse.rea
 SELECT refuses('SELECT pulse.read_job(0)', 'PU005', 'and none that is unknown');
 SELECT refuses('SELECT pulse.get_job(0)', 'PU005', 'an unknown job cannot be shown');
 SELECT refuses('SELECT pulse.get_job(NULL)', 'PU005', 'nor can NULL');
+SELECT refuses(format('SELECT pulse.%s', call), 'PU005', call || ': the least id is unknown')
+  FROM unnest('{cancel_job($1),retry_job($1),"requeue_job($1, NULL)"}'::text[]) AS c (form)
+ CROSS JOIN LATERAL replace(c.form, '$1', '(-9223372036854775808)') AS call;
 
 -- --- a waiting job ------------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ SELECT is((refusal_of(format($$SELECT pulse.call_handler(jsonb_populate_record(
                ('pg_catalog.json_out(json)', 'PU004')) AS h (f, c);
 SELECT is((refusal_of($$SELECT pulse.call_handler(jsonb_populate_record(
   NULL::pulse.claimed_job, '{"identifier": "x"}'))$$)).code, 'PU005', 'a task needs one');
-SELECT is((refusal_of('SELECT pulse.call_handler(NULL)')).code, '22004', 'and a job');
+SELECT is((refusal_of('SELECT pulse.call_handler(NULL)')).code, 'PU004', 'and a job');
 
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 SELECT * FROM finish();
