@@ -68,7 +68,8 @@ BEGIN
       EXIT WHEN FOUND;
       CONTINUE;
     END IF;
-    IF remembered.unique_until > pulse.now() THEN
+    -- The clock by which created_at of the job and the period count.
+    IF remembered.unique_until > pulse_internal.transaction_now() THEN
       PERFORM pulse_internal.refuse_remembered(remembered, asking);
       state := pulse_internal.state_of_remembered(remembered.job_id);
       IF coalesce(state = ANY (states), true) THEN

@@ -1,6 +1,6 @@
 -- add_job_once and forget_once: one job of a task and key in each period, whatever becomes of it.
 \ir support/setup.psql
-SELECT plan(91);
+SELECT plan(92);
 DELETE FROM pulse.remembered_key;
 
 CREATE ROLE shop;
@@ -237,6 +237,12 @@ SELECT throws_ok('SELECT pulse.list_unique_keys(max_rows => 0)', 'PU004', NULL,
 SELECT later_by('1 h') \g /dev/null
 SELECT is(listed(), 'bill second, mail first', 'a key whose period is over is not listed');
 SELECT is(listed(key => 'second'), 'bill second', 'nor is it when it is asked for');
+
+-- A transaction may last longer than the period.
+DELETE FROM pulse.remembered_key;
+SELECT is(array_agg(o.is_new), '{t,f}', 'two adds of one transaction are one add')
+  FROM generate_series(1, 2) AS n
+ CROSS JOIN LATERAL pulse.add_job_once('1 ms', 'twice' || (n - n)::text, 'mail') AS o;
 
 -- --- age ----------------------------------------------------------------------------------------
 
