@@ -143,7 +143,7 @@ std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::st
   Line jobs;
   add_count(jobs, overview, "ready", {"ready"}, Tint::strong);
   add_count(jobs, overview, "running", {"running"}, Tint::busy);
-  add_count(jobs, overview, "parked", {"parked_full", "parked_future"}, Tint::none);
+  add_count(jobs, overview, "behind queues", {"parked_full", "parked_future"}, Tint::none);
   add_count(jobs, overview, "paused", {"parked_paused"}, Tint::warning);
   add_count(jobs, overview, "after others", {"parked_waiting"}, Tint::none);
   add_count(jobs, overview, "future", {"future"}, Tint::none);
