@@ -105,9 +105,7 @@ BEGIN
       (SELECT format('Process %s, in a transaction since %s,', l.pid, a.xact_start)
          FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
         WHERE l.virtualtransaction = found_holder LIMIT 1),
-      (SELECT format('The prepared transaction %L', p.gid)
-         FROM pg_locks AS l JOIN pg_prepared_xacts AS p ON p.transaction = l.transactionid
-        WHERE l.virtualtransaction = found_holder LIMIT 1),
+      'The prepared transaction ' || quote_literal(pulse_internal.prepared_gid(found_holder)),
       'Another transaction'),
     coalesce(found_level, queue_name)));
 END $$;

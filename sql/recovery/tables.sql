@@ -89,6 +89,35 @@ COMMENT ON FUNCTION pulse_internal.blocked_jobs() IS
   'Returns how many running jobs have lost their worker, for a sweep that recovers no job; 0 '
   'where the sweep cannot read the jobs.';
 
+-- The virtual transaction of a prepared transaction is that of the session that prepared it, and
+-- after a restart another.
+CREATE OR REPLACE FUNCTION pulse_internal.prepared_gid(virtual_transaction text) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN (SELECT p.gid FROM pg_locks AS l JOIN pg_prepared_xacts AS p
+                   ON p.transaction = l.transactionid
+           WHERE l.virtualtransaction = virtual_transaction LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.prepared_gid(text) IS
+  'Returns the name of the prepared transaction with this virtual transaction in pg_locks.';
+
+-- The server names a prepared transaction as process 0.
+CREATE OR REPLACE FUNCTION pulse_internal.named_blockers(pid int, relation oid) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  blockers int[] := pg_blocking_pids(pid);
+BEGIN
+  RETURN ' behind ' || nullif(concat_ws(', ',
+    (SELECT string_agg('process ' || b, ', ') FROM unnest(array_remove(blockers, 0)) AS b),
+    (SELECT string_agg(DISTINCT format('the prepared transaction %L',
+                                       pulse_internal.prepared_gid(l.virtualtransaction)), ', ')
+       FROM pg_locks AS l
+      WHERE 0 = ANY (blockers) AND l.pid IS NULL AND l.relation = named_blockers.relation)), '');
+END $$;
+COMMENT ON FUNCTION pulse_internal.named_blockers(int, oid) IS
+  'Returns for whom a process waits that awaits a lock on this table, as a part of a sentence; NULL '
+  'where the process waits for nobody.';
+
 -- Awaited locks count: later sessions wait behind an awaited lock.
 CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
   SELECT t.name, t.only_for, l.mode, l.pid,
@@ -97,7 +126,9 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
            ELSE pg_catalog.format('Process %s%s%s', l.pid, ' of role ' || a.usename,
                                   ' in a transaction since ' || a.xact_start) END
            || CASE WHEN l.granted THEN ' has ' ELSE ' waits for ' END
-           || pg_catalog.format('%s on %s', l.mode, l.relation::regclass) AS detail,
+           || pg_catalog.format('%s on %s', l.mode, l.relation::regclass)
+           || CASE WHEN l.granted THEN ''
+                ELSE coalesce(pulse_internal.named_blockers(l.pid, l.relation), '') END AS detail,
          CASE WHEN l.pid IS NULL THEN pg_catalog.format('ROLLBACK PREPARED %L', p.gid)
            ELSE pg_catalog.format('SELECT pg_terminate_backend(%s)', l.pid) END AS way_out
     FROM pulse_internal.recovery_table AS t
@@ -114,8 +145,9 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
            THEN '{ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'
            ELSE '{AccessExclusiveLock}' END::text[])
     LEFT JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid
-    LEFT JOIN pg_catalog.pg_prepared_xacts AS p
-      ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction;
+   CROSS JOIN LATERAL (
+     SELECT CASE WHEN l.pid IS NULL
+              THEN pulse_internal.prepared_gid(l.virtualtransaction) END AS gid) AS p;
 COMMENT ON VIEW pulse_internal.recovery_blocker IS
   'Locks that keep sweeps from recovery, or from the jobs of only_for, and the processes that hold '
   'or await the locks.';
