@@ -136,9 +136,9 @@ subtest 'a node that does not answer is left alone' => sub {
     my $lock = Pulse::Session->new($node, database => 'two');
     $lock->query('BEGIN; LOCK TABLE pulse.operation_job IN ACCESS EXCLUSIVE MODE');
     $said = rows(@both, 'undo', "one:$id{one},two:$id{two}", '--yes');
-    is($said->{status}, GONE, 'a node that freezes between two steps');
+    is($said->{status}, GONE, 'a node that a lock keeps between two steps');
     is($said->{rows}{one}{state}, 'done', 'holds up no other');
-    like($said->{rows}{two}{trouble}, qr/^does not answer/, 'is told');
+    like($said->{rows}{two}{trouble}, qr/^canceling statement due to lock timeout/, 'is told');
     $lock->query('ROLLBACK');
     my $undo = value($node, q{SELECT max(id) FROM pulse.operation}, 'two');
     like($said->{err}, qr/^pulse operations run two:$undo goes on$/m, 'with the way on');

@@ -7,6 +7,7 @@
 
 #include "base/postgres/array_literal.hpp"
 #include "base/postgres/session_settings.hpp"
+#include "base/postgres/sqlstate.hpp"
 #include "database/interrupt.hpp"
 
 namespace pulse::console {
@@ -22,10 +23,20 @@ constexpr const char* kSetSettings =
     " ON p.name OPERATOR(pg_catalog.=) s.name AND p.source OPERATOR(pg_catalog.<>) 'client'"
     " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)";
 
+// An operator who sees nothing cannot know that a lock keeps the answer.
+constexpr const char* kLockPatience = "5s";
+constexpr const char* kWhoHoldsIt =
+    "A lock kept the answer for 5 seconds: pulse doctor, and /doctor of pulse serve, name who "
+    "holds "
+    "the lock.";
+
 // Of several nodes each writes times in the same zone, so that a reader can compare the times.
 Params settings_params(int backend_pid, bool is_node) {
   statements::SessionSettings settings = statements::own_settings();
   settings.insert(settings.end(), {{"extra_float_digits", "1"}, {"IntervalStyle", "postgres"}});
+  for (auto& [name, value] : settings) {
+    if (name == "lock_timeout") value = kLockPatience;
+  }
   if (is_node) settings.emplace_back("TimeZone", "UTC");
   std::vector<std::string> names;
   std::vector<std::string> values;
@@ -83,7 +94,12 @@ QueryResult Database::query(const char* sql, const Params& params) {
   Reply reply = connection_->query(sql, params);
   note_answer_after(std::chrono::ceil<std::chrono::microseconds>(connection_->answered_after()));
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) lose(*lost);
-  if (auto* error = std::get_if<SqlError>(&reply)) throw Refused(std::move(*error));
+  if (auto* error = std::get_if<SqlError>(&reply)) {
+    if (error->sqlstate == sqlstate::kLockNotAvailable && error->hint.empty()) {
+      error->hint = kWhoHoldsIt;
+    }
+    throw Refused(std::move(*error));
+  }
   return std::get<QueryResult>(std::move(reply));
 }
 
