@@ -144,7 +144,8 @@ COMMENT ON COLUMN pulse.worker_status.silent IS
 COMMENT ON COLUMN pulse.worker_status.attached IS
   'The worker lives and the worker''s attached session is there; false as soon as the session has '
   'ended';
-COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
+COMMENT ON COLUMN pulse.worker_status.reason IS
+  'Why the worker ended; of a worker that drains or stops, who has asked the worker to, and when';
 COMMENT ON COLUMN pulse.worker_status.id IS 'Id of the worker';
 COMMENT ON COLUMN pulse.worker_status.name IS 'Name that the worker gave';
 COMMENT ON COLUMN pulse.worker_status.hostname IS 'Machine of the worker';

@@ -192,7 +192,8 @@ COMMENT ON COLUMN pulse.worker.sweep_threshold IS
   'Silence after which the worker is lost, as set when the worker registered';
 COMMENT ON COLUMN pulse.worker.state IS
   'alive, draining (asked to drain or to stop), lost or stopped';
-COMMENT ON COLUMN pulse.worker.reason IS 'Why the worker ended';
+COMMENT ON COLUMN pulse.worker.reason IS
+  'Why the worker ended; of a worker that drains or stops, who has asked the worker to, and when';
 COMMENT ON COLUMN pulse.worker.info IS
   'Facts that the worker told last about the worker and the machine';
 COMMENT ON COLUMN pulse.worker.slots IS
