@@ -136,7 +136,7 @@ void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbe
     if (PG_ARGISNULL(number))
       ereport(ERROR,
               (errcode(kOutOfRange), errmsg("argument %d must not be null", number + 1),
-               errhint("Give a value: the reference of the function names those that may be NULL.")));
+               errhint("Give a value; the reference names the arguments that may be NULL.")));
 }
 
 static bool has_null(FunctionCallInfo fcinfo) {

@@ -92,7 +92,8 @@ COMMENT ON FUNCTION pulse_internal.blocked_jobs() IS
 -- The virtual transaction of a prepared transaction is that of the session that prepared it, and
 -- after a restart another.
 CREATE OR REPLACE FUNCTION pulse_internal.prepared_gid(virtual_transaction text) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (SELECT p.gid FROM pg_locks AS l JOIN pg_prepared_xacts AS p
                    ON p.transaction = l.transactionid
@@ -103,7 +104,8 @@ COMMENT ON FUNCTION pulse_internal.prepared_gid(text) IS
 
 -- The server names a prepared transaction as process 0.
 CREATE OR REPLACE FUNCTION pulse_internal.named_blockers(pid int, relation oid) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   blockers int[] := pg_blocking_pids(pid);
 BEGIN
@@ -115,8 +117,8 @@ BEGIN
       WHERE 0 = ANY (blockers) AND l.pid IS NULL AND l.relation = named_blockers.relation)), '');
 END $$;
 COMMENT ON FUNCTION pulse_internal.named_blockers(int, oid) IS
-  'Returns for whom a process waits that awaits a lock on this table, as a part of a sentence; NULL '
-  'where the process waits for nobody.';
+  'Returns for whom a process waits that awaits a lock on this table, as a part of a sentence; '
+  'NULL where the process waits for nobody.';
 
 -- Awaited locks count: later sessions wait behind an awaited lock.
 CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS

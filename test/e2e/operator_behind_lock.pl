@@ -20,7 +20,7 @@ wait_until($node, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE p
     'a process awaits a lock');
 
 like(value($node, q{SELECT detail FROM pulse.doctor() WHERE finding = 'locked table'}),
-    qr/^Process $pid .* waits for AccessExclusiveLock on pulse.job behind the prepared transaction 'import'/,
+    qr/^Process $pid .* waits for Access\w+ on pulse.job behind the prepared transaction 'import'/,
     'doctor() names the prepared transaction that has it');
 my $said = pulse($node, 'overview');
 is($said->{status}, REFUSED, 'a reader does not wait without a word');

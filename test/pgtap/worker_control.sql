@@ -33,7 +33,7 @@ SELECT given_job() AS waiting \gset
 SELECT is(pulse.drain_worker(:ann), 'draining', 'a worker is told to drain');
 SELECT is(seen(:ann), 'draining draining', 'its state and its next heartbeat say so');
 SELECT alike((SELECT s.reason FROM pulse.worker_status AS s WHERE s.id = :ann),
-  'asked to drain by role ' || quote_ident(current_user) || ' at 20%', 'with who told it, and when');
+  'asked to drain by role ' || quote_ident(current_user) || ' at 20%', 'with who asked, and when');
 SELECT is(claimed_ids(:ann), '{}', 'it is given no more jobs');
 SELECT is((SELECT reason FROM pulse.claim_job(:ann, :waiting)), 'draining', 'not by id either');
 SELECT answers(format('SELECT id FROM pulse.held(%s)', :ann), ROW(:job), 'it keeps what it has');
