@@ -146,9 +146,9 @@ COMMENT ON COLUMN pulse.stats.future IS 'Jobs of a task that are not due yet; NU
 COMMENT ON COLUMN pulse.stats.parked IS
   'Jobs behind their queue or waiting for other jobs, future ones included';
 COMMENT ON COLUMN pulse.stats.oldest_due_at IS
-  'run_at of the job that has been due for longest, of the first 20 priorities with due jobs; NULL '
-  'without one, for a task beyond the first tasks that 700 pages tell of (some 90 to 180), and for '
-  'a queue beyond the first 100';
+  'run_at of the job that has been due for longest, of a task among its open jobs, of the first 20 '
+  'priorities with due jobs; NULL without one, for a task beyond the first tasks that 700 pages '
+  'tell of (some 90 to 180), and for a queue beyond the first 100';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS
   'A count of this row is not exact: a change waits for the next recount, or the task has more due '
