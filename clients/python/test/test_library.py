@@ -266,46 +266,6 @@ def test_a_task_of_asyncio_that_exits_ends_its_handler_and_no_other():
         assert error is None if said is None else error.endswith(said)
 
 
-def test_a_second_signal_counts_when_it_comes_five_seconds_after_the_first(monkeypatch):
-    direct = importlib.import_module("pg_pulse.direct.worker")
-    worker = direct.Direct(types.SimpleNamespace(), "", "", 60)
-    told = []
-    worker._loop = types.SimpleNamespace(call_soon_threadsafe=lambda act: told.append(act.__name__))
-    for at in (1000, 1000.1, 1004.9, 1005.1):
-        monkeypatch.setattr(direct.time, "monotonic", lambda at=at: at)
-        worker.stop()
-    assert told == ["_leave", "_give_up"]
-
-
-def test_a_claim_of_a_job_in_hand_ends_the_old_claim():
-    direct = importlib.import_module("pg_pulse.direct.worker")
-    started = []
-    handlers_of_test = types.SimpleNamespace(start=lambda job, _: started.append(job))
-    worker = direct.Direct(handlers_of_test, "", "", 1)
-    worker._changed = asyncio.Event()
-    for token in ("1", "2"):
-        worker._start(("7", token, '{"payload":{},"attempts":1}', None, None))
-    old, new = started
-    assert (old.cancelled.reason, new.cancelled) == ("lost", None)
-    assert worker._jobs == {"7": new}
-
-
-def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():
-    direct = importlib.import_module("pg_pulse.direct.worker")
-    worker = direct.Direct(types.SimpleNamespace(takes=1, tasks={"act": pg_pulse.task(len)}),
-                           "", "", 1)
-    limits = {}
-
-    async def ask(text, _, within=None):
-        limits[re.search(r"pulse\.(\w+)", text)[1]] = within
-        worker._is_stopping |= "wait_for_job" in text
-        return [("alive", [], [])] if "heartbeat" in text else []
-    worker._claims = types.SimpleNamespace(query=ask)
-    worker._beats = types.SimpleNamespace(ask=ask)
-    asyncio.run(worker._claim_jobs())
-    assert limits == {"claim": 30, "wait_for_job": 50, "heartbeat": 30}
-
-
 class Port:
     def __init__(self):
         self.told = []

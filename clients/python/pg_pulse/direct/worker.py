@@ -181,18 +181,19 @@ class Direct:
                     raise
 
     async def _beat(self):
-        me = self._me
+        me, jobs = self._me, dict(self._jobs)
         [(status, revoked, cancelled)] = await self._ask(
             """SELECT status, revoked::text[], cancelled::text[]
                 FROM pulse.heartbeat(%s::text::bigint, %s::text::bigint[])""",
-            [me, array_literal(self._jobs)])
+            [me, array_literal(jobs)])
         if status == "lost":
             await self._renew(me)
             return
+        # Of the claims that the beat has named: a job may be claimed anew meanwhile.
         for job_id in revoked:
-            self._revoke(self._jobs.get(job_id))
+            self._revoke(jobs.get(job_id))
         for job_id in cancelled:
-            if (job := self._jobs.get(job_id)) and not job.cancelled:
+            if (job := jobs.get(job_id)) and not job.cancelled:
                 job.cancel("cancelled", self._grace)
         if status != "alive" and not self._is_stopping:
             self._leave(finish=status != "stopping")
@@ -257,9 +258,10 @@ class Direct:
         except Exception as error:
             if not is_cut(error):
                 raise
-        # The answer may be lost, and the jobs claimed.
+        # The answer may be lost, and the jobs claimed. A job may end before the next answer comes.
+        known = {(job.id, job.token) for job in self._jobs.values()}
         held = await self._claims.ask(f"{_CLAIM}held(%s::text::bigint) AS c", [me], _ANSWER)
-        return [row for row in held if row[0] not in self._jobs]
+        return [row for row in held if row[:2] not in known]
 
     async def _refused(self, error, me):
         if isinstance(error, WorkerUnknown):

@@ -1,0 +1,85 @@
+"""What the direct mode promises, without a server."""
+import asyncio
+import re
+import types
+
+import pg_pulse
+import psycopg
+from pg_pulse.direct import worker as worker_module
+from pg_pulse.direct.worker import Direct
+
+
+def row_of(job_id, token):
+    return job_id, token, '{"payload":{},"attempts":1}', None, None
+
+
+# A worker whose handlers end when the test says so.
+def worker_of(started):
+    worker = Direct(types.SimpleNamespace(start=lambda job, _: started.append(job)), "", "", 1)
+    worker._changed = asyncio.Event()
+    return worker
+
+
+def test_a_second_signal_counts_when_it_comes_five_seconds_after_the_first(monkeypatch):
+    worker = Direct(types.SimpleNamespace(), "", "", 60)
+    told = []
+    worker._loop = types.SimpleNamespace(call_soon_threadsafe=lambda act: told.append(act.__name__))
+    for at in (1000, 1000.1, 1004.9, 1005.1):
+        monkeypatch.setattr(worker_module.time, "monotonic", lambda at=at: at)
+        worker.stop()
+    assert told == ["_leave", "_give_up"]
+
+
+def test_a_claim_of_a_job_in_hand_ends_the_old_claim():
+    started = []
+    worker = worker_of(started)
+    for token in ("1", "2"):
+        worker._start(row_of("7", token))
+    old, new = started
+    assert (old.cancelled.reason, new.cancelled) == ("lost", None)
+    assert worker._jobs == {"7": new}
+
+
+def test_after_a_lost_answer_only_claims_that_the_worker_has_not_known_are_started():
+    worker = worker_of([])
+    for job_id in ("1", "2"):
+        worker._start(row_of(job_id, "10"))
+
+    async def lost(*_):
+        raise psycopg.OperationalError("the connection is lost")
+
+    async def held(*_):
+        worker._forget(worker._jobs["1"])  # its end is answered meanwhile
+        return [row_of("1", "10"), row_of("2", "11"), row_of("3", "12")]
+    worker._claims = types.SimpleNamespace(query=lost, ask=held)
+    rows = asyncio.run(worker._claimed("1", 3, ["act"]))
+    assert [row[:2] for row in rows] == [("2", "11"), ("3", "12")]
+
+
+def test_a_beat_revokes_the_claim_that_the_beat_has_named_and_no_later_one():
+    started = []
+    worker = worker_of(started)
+    worker._start(row_of("7", "1"))
+
+    async def beat(*_):
+        worker._start(row_of("7", "2"))
+        return [("alive", ["7"], [])]
+    worker._beats = types.SimpleNamespace(ask=beat)
+    asyncio.run(worker._beat())
+    assert [job.is_over for job in started] == [True, False]
+    assert worker._jobs == {"7": started[1]}
+
+
+def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():
+    worker = Direct(types.SimpleNamespace(takes=1, tasks={"act": pg_pulse.task(len)}),
+                    "", "", 1)
+    limits = {}
+
+    async def ask(text, _, within=None):
+        limits[re.search(r"pulse\.(\w+)", text)[1]] = within
+        worker._is_stopping |= "wait_for_job" in text
+        return [("alive", [], [])] if "heartbeat" in text else []
+    worker._claims = types.SimpleNamespace(query=ask)
+    worker._beats = types.SimpleNamespace(ask=ask)
+    asyncio.run(worker._claim_jobs())
+    assert limits == {"claim": 30, "wait_for_job": 50, "heartbeat": 30}
