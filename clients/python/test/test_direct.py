@@ -5,7 +5,10 @@ import types
 
 import pg_pulse
 import psycopg
+import pytest
 from pg_pulse.direct import worker as worker_module
+from pg_pulse.direct.end_queue import EndQueue
+from pg_pulse.direct.session import Session
 from pg_pulse.direct.worker import Direct
 
 
@@ -68,6 +71,68 @@ def test_a_beat_revokes_the_claim_that_the_beat_has_named_and_no_later_one():
     asyncio.run(worker._beat())
     assert [job.is_over for job in started] == [True, False]
     assert worker._jobs == {"7": started[1]}
+
+
+class Refusing:
+    """A server that refuses with these codes, and then takes what comes."""
+    description = True
+
+    def __init__(self, *codes):
+        self.codes, self.asked, self.sessions, self.closed = list(codes), [], 0, True
+
+    async def open(self):
+        self.sessions, self.closed = self.sessions + 1, False
+        return self
+
+    async def close(self):
+        self.closed = True
+
+    async def execute(self, text, _):
+        self.asked.append(re.search(r"pulse\.(\w+)", text)[1])
+        if self.codes:
+            raise psycopg.errors.lookup(self.codes.pop(0))("refused")
+        return self
+
+    async def fetchall(self):
+        return [("accepted",)]
+
+
+def asked_of(server, monkeypatch, *, leaves=False):
+    """What a worker asks to report the end of a job that has succeeded."""
+    session, worker, forgotten = Session("", None), worker_of([]), []
+    session._open, worker._beats = server.open, session
+    if leaves:
+        session.ask_once()
+    real_sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _: real_sleep(0))
+
+    async def main():
+        ends = EndQueue(worker._insist, forgotten.append)
+        job = types.SimpleNamespace(id="7", token="1")
+        ends.add(job, {"result": 1})
+        await ends._sender
+        assert forgotten == [job]
+    asyncio.run(main())
+    return server.asked
+
+
+@pytest.mark.parametrize("code", ["25006", "40001", "40P01", "53100", "53200", "55P03", "57014",
+                                  "57P01", "57P03", "58030", "08006"])
+def test_an_end_that_the_server_refuses_for_now_is_asked_again(code, monkeypatch):
+    server = Refusing(code, code)
+    assert asked_of(server, monkeypatch) == ["complete_many"] * 3
+    # A server that is gone, and a standby, are asked in a new session.
+    assert server.sessions == (3 if code.startswith(("08", "57P", "25")) else 1)
+
+
+@pytest.mark.parametrize("code", ["22023", "P0001"])
+def test_an_end_whose_data_the_server_refuses_is_a_failure(code, monkeypatch):
+    assert asked_of(Refusing(code), monkeypatch) == ["complete_many", "fail_many"]
+
+
+@pytest.mark.parametrize("code", ["57014", "57P01"])
+def test_a_worker_that_leaves_makes_no_failure_of_an_end_that_is_not_taken(code, monkeypatch):
+    assert asked_of(Refusing(code), monkeypatch, leaves=True) == ["complete_many"]
 
 
 def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():

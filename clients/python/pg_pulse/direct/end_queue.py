@@ -5,6 +5,7 @@ import asyncio
 from ..calls import array_literal, interval
 from ..document import encode
 from ..generated.errors import ClaimLost
+from .session import is_passing
 
 # A job that another transaction holds is asked for again.
 _BUSY_SECONDS = 0.05
@@ -93,8 +94,9 @@ class EndQueue:
             self._forget(job)
 
     def _refused(self, job, end, error):
-        """An end that the server refuses is a failure in its turn, once."""
-        if isinstance(error, ClaimLost) or "is_refusal" in end:
+        """An end that the server refuses is a failure in its turn, once. A server that refuses for
+        now has not judged the end, and a worker that leaves asks no more."""
+        if isinstance(error, ClaimLost) or is_passing(error) or "is_refusal" in end:
             self._forget(job)
         else:
             self.add(job, {"error": f"the end was refused: {error}", "is_refusal": True})

@@ -7,7 +7,7 @@ import socket
 
 import psycopg
 
-from ..errors import translate
+from ..errors import sqlstate, translate
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5  # seconds
 _CONNECT_SECONDS = 10
@@ -19,12 +19,22 @@ _SETTINGS = """SET default_transaction_isolation = 'read committed';
     SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET jit = off; SET max_parallel_workers_per_gather = 0"""
 
+# As pulse-worker has it: faults of connections, locks, memory, disks and a server that starts,
+# stops or is a standby pass by themselves.
+_PASSING = ("08", "25", "40", "53", "55", "57", "58")
+_READ_ONLY = "25006"
+
 
 def is_cut(error):
     """Whether the call may have been carried out, or not: the connection is gone."""
     code = getattr(error, "sqlstate", None)
     return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and (
         code is None or code.startswith(("08", "57P")))
+
+
+def is_passing(error):
+    """Whether the server may take the same call later."""
+    return is_cut(error) or (sqlstate(error)[0] or "").startswith(_PASSING)
 
 
 def _cut(connection):
@@ -95,20 +105,22 @@ class Session:
                 cursor = await connection.execute(text, values)
                 return await cursor.fetchall() if cursor.description else []
         except Exception as error:
-            if is_cut(error) and connection:
+            # Behind the address of a standby may be a primary by now.
+            if connection and (is_cut(error) or sqlstate(error)[0] == _READ_ONLY):
                 await connection.close()
             if found := translate(error):
                 raise found from error
             raise
 
-    async def ask(self, text, values, within):
-        """Asks until an answer comes, for calls that may be repeated."""
+    async def ask(self, text, values, within, repeats=is_cut):
+        """Asks until an answer comes, or an error that is none of `repeats`, for calls that may be
+        repeated."""
         delay = _FIRST_PAUSE
         while True:
             try:
                 return await self.query(text, values, within)
             except Exception as error:
-                if not is_cut(error) or self._asks_once:
+                if not repeats(error) or self._asks_once:
                     raise
             await asyncio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(2 * delay, _LONGEST_PAUSE)

@@ -22,7 +22,7 @@ from ..errors import sqlstate
 from ..generated.errors import ClaimLost, WorkerUnknown
 from ..job import claimed
 from .end_queue import EndQueue
-from .session import Session, is_cut
+from .session import Session, is_cut, is_passing
 
 # Seconds that a claim or a beat waits for an answer at most.
 _ANSWER = 30
@@ -73,7 +73,7 @@ class Direct:
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
         self._claims = Session(self._connection, self._notice)
         self._beats = Session(self._connection, self._notice, self._attach)
-        self._ends = EndQueue(self._ask, self._forget)
+        self._ends = EndQueue(self._insist, self._forget)
         try:
             await self._beats.check()
             checked_version(await self._beats.query(VERSIONS))
@@ -123,6 +123,10 @@ class Direct:
 
     def _ask(self, text, values):
         return self._beats.ask(text, values, _ANSWER)
+
+    # What must not be lost is asked again, too, where the server refuses for now.
+    def _insist(self, text, values):
+        return self._beats.ask(text, values, _ANSWER, is_passing)
 
     def _aside(self, work):
         task = self._loop.create_task(work)
@@ -260,7 +264,8 @@ class Direct:
                 raise
         # The answer may be lost, and the jobs claimed. A job may end before the next answer comes.
         known = {(job.id, job.token) for job in self._jobs.values()}
-        held = await self._claims.ask(f"{_CLAIM}held(%s::text::bigint) AS c", [me], _ANSWER)
+        held = await self._claims.ask(f"{_CLAIM}held(%s::text::bigint) AS c", [me], _ANSWER,
+                                      is_passing)
         return [row for row in held if row[:2] not in known]
 
     async def _refused(self, error, me):
