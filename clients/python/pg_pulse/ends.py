@@ -2,7 +2,7 @@
 retry_in, payload, snooze, checkpoint, done."""
 import traceback
 
-from .document import Encoded, NotJson, bounded
+from .document import Encoded, bounded
 
 _MAX_ERROR_BYTES = 8000
 _DOCUMENTS = {"checkpoint": "the checkpoint", "payload": "the rest of the work"}
@@ -15,7 +15,7 @@ def error_text(raised):
         frames = frames.tb_next
     try:
         text = "".join(traceback.format_exception(type(raised), raised, frames)).rstrip()
-    except Exception:
+    except BaseException:
         text = f"the handler raised a {type(raised).__name__} that cannot be shown"
     return bounded(text, _MAX_ERROR_BYTES)
 
@@ -47,7 +47,7 @@ def of_raised(raised):
     """The end of a handler that has raised something."""
     try:
         return _of_end(_end_of(raised) or {}, raised)
-    except NotJson as error:
+    except BaseException as error:  # of code of the application that writes the value
         return _of_end({}, error)
 
 
@@ -55,5 +55,5 @@ def of_value(job, value):
     """The end of a handler that has returned."""
     try:
         return _of_value(job, value)
-    except NotJson as error:
+    except BaseException as error:
         return of_raised(error)

@@ -176,6 +176,20 @@ def test_the_versions_agree():
     assert re.search(r'^version = "(.*)"', project, re.M)[1] == errors.VERSION
 
 
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_an_end_whose_value_raises_whatever_is_a_failure_with_the_reason(error):
+    class Broken:
+        def __getattr__(self, name):
+            raise error("no value")
+
+    job = types.SimpleNamespace(identifier="act", is_completed=False)
+    for end in (ends.of_raised(pg_pulse.Failure("f", payload=Broken())),
+                ends.of_value(job, pg_pulse.Job.snooze(None, 1, checkpoint=Broken())),
+                ends.of_value(job, Broken())):
+        assert end.keys() == {"error"}
+        assert end["error"].endswith(f"{error.__name__}: no value")
+
+
 class Spoken:
     """A job that keeps the lines of its log."""
     is_over, unfinished_lines = False, None
