@@ -86,6 +86,17 @@ class LibraryItselfTest < LibraryTest
     assert_match(/\A.*é+…\z/, text)
   end
 
+  test('a value that raises while it is written fails the job with the reason') do
+    job = PgPulse::Job.new(nil, { 'id' => '1', 'job' => { 'id' => '1' } }, '{}')
+    [IOError, NotImplementedError, Exception].each do |error|
+      broken = Object.new
+      broken.define_singleton_method(:as_json) { |*| raise error, 'no value' }
+      told = PgPulse::Outcome.of_error(job, PgPulse::Failure.new('f', payload: broken))
+      assert_equal [:error], told.keys
+      assert_includes told[:error], "no value (#{error})"
+    end
+  end
+
   test('a class names its task, and a class within inherits the options') do
     assert_equal ['order_mail', 3], [OrderMail.identifier, OrderMail.takes]
     assert_equal ['copy', 3], [OrderCopy.identifier, OrderCopy.takes]

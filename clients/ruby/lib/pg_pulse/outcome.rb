@@ -41,11 +41,16 @@ module PgPulse
       { result: Document.encode(value, "the result of #{job.identifier}") }
     end
 
-    # The end of a handler that has raised.
+    # The end of a handler that has raised. Code of the application that writes the rest of the work
+    # may raise in its turn.
     def of_error(job, error)
       return members(job.ending.ends, error) if job.ending&.error.equal?(error)
 
       members(error.is_a?(Failure) ? error.ends : {}, error)
+    rescue SystemExit
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      members({}, e)
     end
 
     def members(ends, error)

@@ -100,7 +100,7 @@ module PgPulse
       answer_of_error(job, e)
     end
 
-    # An end that is no JSON, or too large, is an error in its turn.
+    # An end that is too large is an error in its turn.
     def answer_of_error(job, error)
       line(job, Outcome.of_error(job, error), "the answer of #{job.identifier}")
     rescue NotJson => e

@@ -139,11 +139,7 @@ module PgPulse
     def outcome_of(job, task)
       JobThreads.run(job) { savepoint { Outcome.of_value(job, task.run(job)) } }
     rescue StandardError, ScriptError, SystemStackError => e
-      begin
-        Outcome.of_error(job, e)
-      rescue NotJson => e
-        Outcome.of_error(job, e)
-      end
+      Outcome.of_error(job, e)
     end
 
     def savepoint(&)
