@@ -5,6 +5,8 @@ import traceback
 from .document import Encoded, bounded
 
 _MAX_ERROR_BYTES = 8000
+# What the handler says of its transaction is not so.
+UNCOMMITTED = {"error": "its transaction did not commit"}
 _DOCUMENTS = {"checkpoint": "the checkpoint", "payload": "the rest of the work"}
 
 
@@ -17,7 +19,7 @@ def error_text(raised):
         text = "".join(traceback.format_exception(type(raised), raised, frames)).rstrip()
     except BaseException:
         text = f"the handler raised a {type(raised).__name__} that cannot be shown"
-    return bounded(text, _MAX_ERROR_BYTES)
+    return bounded(text.replace("\0", ""), _MAX_ERROR_BYTES)
 
 
 def _end_of(value):

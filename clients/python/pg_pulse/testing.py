@@ -11,7 +11,7 @@ from . import ends, output
 from .calls import array_literal, execute, perform
 from .document import encode
 from .errors import sqlstate
-from .generated.errors import NoExtension
+from .generated.errors import ClaimLost, NoExtension
 from .job import claimed
 from .task import Task
 from .types import Database
@@ -63,7 +63,9 @@ def _handle(db, task, job):
         yield from execute(db, "SELECT pulse_tap.check_constraints()")
         yield from execute(db, "RELEASE SAVEPOINT pulse_test")
         return ends.of_value(job, value)
-    except Exception as raised:
+    except (Exception, SystemExit, asyncio.CancelledError) as raised:
+        if _is_of_the_test(raised):
+            raise
         yield from execute(db, "ROLLBACK TO SAVEPOINT pulse_test")
         yield from execute(db, "RELEASE SAVEPOINT pulse_test")
         return ends.of_raised(raised)
@@ -72,6 +74,26 @@ def _handle(db, task, job):
         stop_routing()
         with contextlib.suppress(ValueError):  # awaited in another context
             output.current.reset(before)
+
+
+# A time limit of the test may cancel run_jobs().
+def _is_of_the_test(raised):
+    with contextlib.suppress(RuntimeError):  # no event loop
+        return isinstance(raised, asyncio.CancelledError) and asyncio.current_task().cancelling()
+    return False
+
+
+# Steps with whether the claim is not over, as it is where the handler's transaction has ended it.
+def _is_held(db, job):
+    yield from execute(db, "SAVEPOINT pulse_test")
+    try:
+        yield from _ask(db, "held_job(%s::text::bigint, %s::text::bigint)", job)
+        return True
+    except ClaimLost:
+        yield from execute(db, "ROLLBACK TO SAVEPOINT pulse_test")
+        return False
+    finally:
+        yield from execute(db, "RELEASE SAVEPOINT pulse_test")
 
 
 async def _awaited(value):
@@ -119,6 +141,8 @@ def _run_next(db, tasks):
     record = _Record()
     job = claimed(record, *rows[0])
     end = yield from _handle(db, tasks[job.identifier], job)
+    if "done" in end and (yield from _is_held(db, job)):
+        end = ends.UNCOMMITTED
     job.is_over = True
     state = yield from _report(db, job, end, record.reports)
     result = _text(end, "result")

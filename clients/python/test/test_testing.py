@@ -104,6 +104,56 @@ def test_ends_by_the_words_of_the_library_and_checkpoints(pulse):
         ("snoozed", 1, ["all"]), ("ready", 1, ["all"]), ("failed", 2, ["rest"])]
 
 
+@pytest.mark.parametrize("is_undone", [True, False])
+def test_a_job_whose_transaction_is_undone_has_failed(pulse, is_undone):
+    @task
+    def letter(payload, job):
+        with pulse.db.transaction(force_rollback=is_undone):
+            job.progress(0.5)
+            job.complete(pulse.db)
+
+    letter.add(pulse.db)
+    [attempt] = pulse.run_jobs([letter])
+    assert (attempt.state, attempt.error) == (
+        ("ready", "its transaction did not commit") if is_undone else ("completed", None))
+
+
+def raised_in_async(error):
+    async def letter():
+        raise error
+    return letter
+
+
+@pytest.mark.parametrize("error", [ValueError("two\0 words"), SystemExit("two words"),
+                                   asyncio.CancelledError("two words")])
+def test_whatever_a_handler_raises_fails_the_attempt_with_its_text(pulse, error):
+    def letter():
+        raise error
+
+    for handler in (letter, raised_in_async(error)):
+        add_job(pulse.db, "letter")
+        [attempt] = pulse.run_jobs([task(handler)])
+        assert attempt.state == "ready"
+        assert attempt.error.endswith(": two words")
+
+
+def test_a_time_limit_of_the_test_ends_the_run():
+    async def main():
+        async with await psycopg.AsyncConnection.connect() as db:
+            @task
+            async def letter():
+                asyncio.current_task().cancel()
+                await asyncio.sleep(0)
+
+            await letter.add(db)
+            try:
+                await Trial(db).run_jobs([letter])
+            finally:
+                await db.rollback()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+
+
 def trial_of(db):
     @task
     def letter(payload):

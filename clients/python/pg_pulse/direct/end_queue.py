@@ -4,6 +4,7 @@ import asyncio
 
 from ..calls import array_literal, interval
 from ..document import encode
+from ..ends import UNCOMMITTED
 from ..generated.errors import ClaimLost
 from .session import is_passing
 
@@ -11,10 +12,6 @@ from .session import is_passing
 _BUSY_SECONDS = 0.05
 _MOST_TOGETHER = 500
 _CLAIMS = "%s::text::bigint[], %s::text::bigint[]"
-
-
-def _error(end):
-    return end["error"].replace("\0", "")
 
 
 def _text(end, name):
@@ -36,10 +33,10 @@ _REPORTS = {
         AS e(i, t, s, c), pulse.snooze(i, t, s, c)""",
                lambda end: [_seconds(end["snooze"]), _text(end, "checkpoint")]),
     "late": (f"SELECT outcome FROM pulse.fail_late({_CLAIMS}, %s::text::text[], %s::text::text[])",
-             lambda end: [_error(end), end["late"]]),
+             lambda end: [end["error"], end["late"]]),
     "error": (f"""SELECT outcome FROM pulse.fail_many({_CLAIMS}, %s::text::text[],
         %s::text::bool[], %s::text::interval[], %s::text::json[])""",
-              lambda end: [_error(end), end.get("retry", True), _seconds(end.get("retry_in")),
+              lambda end: [end["error"], end.get("retry", True), _seconds(end.get("retry_in")),
                            _text(end, "payload")]),
     "result": (f"SELECT outcome FROM pulse.complete_many({_CLAIMS}, %s::text::json[])",
                lambda end: [_text(end, "result")]),
@@ -89,7 +86,7 @@ class EndQueue:
         if outcome == "busy":
             self._waiting.append((job, end))
         elif outcome == "held":
-            self.add(job, {"error": "its transaction did not commit"})
+            self.add(job, UNCOMMITTED)
         else:
             self._forget(job)
 
