@@ -119,6 +119,46 @@ class TestingTest < LibraryTest
     end
   end
 
+  test('a job whose transaction is undone has failed') do
+    PgPulse::Testing.rolled_back(CONNECTION) do |testing|
+      db = testing.db
+      letter = task('letter') do |job|
+        db.exec('BEGIN')
+        job.progress(0.5)
+        job.complete(db)
+        db.exec(job.payload['ends'])
+      end
+      %w[ROLLBACK COMMIT].each { |ends| PgPulse.add_job(db, 'letter', { ends: }) }
+      assert_equal [['ready', 'its transaction did not commit'], ['completed', nil]],
+                   testing.run_jobs(letter).map { |each| [each.state, each.error] }
+    end
+  end
+
+  test('a transaction of Active Record that is undone has not completed the job') do
+    PgPulse::Testing.rolled_back(Mail) do |testing|
+      letter = task('letter') do |job|
+        Mail.transaction(requires_new: true) { job.complete(Mail) && raise(ActiveRecord::Rollback) }
+      end
+      PgPulse.add_job(Mail, 'letter')
+      assert_equal ['ready'], testing.run_jobs(letter).map(&:state)
+    end
+  end
+
+  test('whatever a handler raises fails the attempt with its text') do
+    [CONNECTION, Mail].each do |database|
+      PgPulse::Testing.rolled_back(database) do |testing|
+        letter = task('letter') do |job|
+          job.progress(0.5, message: "a\0b")
+          raise Exception, "two\0 words" # rubocop:disable Lint/RaiseException
+        end
+        PgPulse.add_job(testing.db, 'letter')
+        attempt, = testing.run_jobs(letter)
+        assert_equal 'ready', attempt.state
+        assert_includes attempt.error, 'two words (Exception)'
+      end
+    end
+  end
+
   test('ends by the words of the library, and checkpoints') do
     PgPulse::Testing.rolled_back(Mail) do |testing|
       Steps.add(Mail, ['all'])

@@ -66,8 +66,10 @@ module PgPulse
       "the handler raised a #{error.class} that cannot be shown"
     end
 
-    # As UTF-8; a text of bytes is taken for UTF-8.
-    def readable(text)
+    # As UTF-8, without NUL, which no text of the server has; a text of bytes is taken for UTF-8.
+    def readable(text) = in_utf8(text).delete("\0")
+
+    def in_utf8(text)
       return text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: '?') unless
         [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII].include?(text.encoding)
 

@@ -10,6 +10,8 @@ module PgPulse
     # One attempt that run_jobs has run; `state` is the job's state after the attempt.
     Attempt = Struct.new(:id, :task, :attempt, :payload, :state, :result, :error, :logs)
     MAX_JOBS = 1000
+    # What the handler says of its transaction is not so.
+    UNCOMMITTED = { error: '"its transaction did not commit"' }.freeze
 
     # A connection of pg whose transactions are savepoints of the test's transaction.
     class Nested < SimpleDelegator
@@ -115,6 +117,7 @@ module PgPulse
       job = claim(tasks.keys) or return
       @told = []
       members = outcome_of(job, tasks.fetch(job.identifier))
+      members = UNCOMMITTED if members[:done] && held?(job)
       job.over = true
       report(job) unless members[:done]
       state = finish(job, **members)
@@ -138,8 +141,19 @@ module PgPulse
     # The rows of a handler that raises are gone, as those of a transaction of its own.
     def outcome_of(job, task)
       JobThreads.run(job) { savepoint { Outcome.of_value(job, task.run(job)) } }
-    rescue StandardError, ScriptError, SystemStackError => e
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException
       Outcome.of_error(job, e)
+    end
+
+    # The claim is over where the handler's transaction has ended it.
+    def held?(job)
+      text = 'SELECT NULL FROM pulse.held_job($1::text::bigint, $2::text::bigint)'
+      savepoint { ask(text, [job.id, job.token]) }
+      true
+    rescue ClaimLost
+      false
     end
 
     def savepoint(&)
