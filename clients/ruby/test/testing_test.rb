@@ -119,6 +119,49 @@ class TestingTest < LibraryTest
     end
   end
 
+  PURCHASES = 'SELECT string_agg(purchase::text, \' \' ORDER BY purchase) FROM mails'
+
+  test('transactions are nested by whatever call and text they come') do
+    { ['BEGIN', 'INSERT INTO mails VALUES (1)', 'ROLLBACK'] => nil,
+      ['BEGIN; INSERT INTO mails VALUES (1); COMMIT'] => '1',
+      ["/* of\nit */ start transaction;INSERT INTO mails VALUES (1);ROLLBACK -- ;"] => nil,
+      ["BEGIN; INSERT INTO mails SELECT length(E'\\'; COMMIT'); END;"] => '9',
+      ["DO $a$ BEGIN INSERT INTO mails VALUES (2); END $a$; -- '\nBEGIN;", 'ABORT'] => '2',
+      ['BEGIN; SAVEPOINT a; INSERT INTO mails VALUES (3)', 'ROLLBACK TO a', 'COMMIT'] => nil }
+      .each do |texts, purchases|
+      %i[exec query async_exec exec_params].each do |call|
+        next if call == :exec_params && texts.any? { |text| text.include?(';') }
+
+        PgPulse::Testing.rolled_back(CONNECTION) do |testing|
+          texts.each { |text| testing.db.public_send(call, text, *([[]] if call == :exec_params)) }
+          assert_equal [[purchases]], testing.db.exec(PURCHASES).values, texts.join('; ')
+        end
+      end
+    end
+  end
+
+  test('the last statement of a text gives the result') do
+    PgPulse::Testing.rolled_back(CONNECTION) do |testing|
+      text = 'BEGIN; SELECT 1; COMMIT; SELECT 2'
+      assert_equal '2', testing.db.exec(text).getvalue(0, 0)
+      assert_equal('2', testing.db.exec(text) { |result| result.getvalue(0, 0) })
+    end
+  end
+
+  test('a transaction that a handler leaves open goes with the rows before it') do
+    PgPulse::Testing.rolled_back(CONNECTION) do |testing|
+      db = testing.db
+      letter = task('letter') do
+        db.exec('INSERT INTO mails VALUES (1)')
+        db.exec('BEGIN; INSERT INTO mails VALUES (2)')
+        raise 'within it'
+      end
+      PgPulse.add_job(db, 'letter')
+      assert_equal %w[ready], testing.run_jobs(letter).map(&:state)
+      assert_nil db.exec(PURCHASES).getvalue(0, 0)
+    end
+  end
+
   test('a job whose transaction is undone has failed') do
     PgPulse::Testing.rolled_back(CONNECTION) do |testing|
       db = testing.db

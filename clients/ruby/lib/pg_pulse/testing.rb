@@ -15,29 +15,68 @@ module PgPulse
 
     # A connection of pg whose transactions are savepoints of the test's transaction.
     class Nested < SimpleDelegator
-      BEGINS = /\A\s*(?:begin|start\s+transaction)\b/i
-      COMMITS = /\A\s*(?:commit|end)\b/i
-      ROLLS_BACK = /\A\s*(?:rollback|abort)\b(?!\s+to\b)/i
+      COMMENT = %r{--[^\n]*|/\*.*?\*/}m
+      FIRST = /\A(?:\s|#{COMMENT})*/
+      BEGINS = /#{FIRST}(?:begin|start\s+transaction)\b/i
+      COMMITS = /#{FIRST}(?:commit|end)\b/i
+      ROLLS_BACK = /#{FIRST}(?:rollback|abort)\b(?!\s+(?:(?:work|transaction)\s+)?to\b)/i
+      # A semicolon within these ends no statement.
+      WHOLE = /\be'(?:[^'\\]|\\.|'')*'|'[^']*'|"[^"]*"|(\$\w*\$).*?\1|begin\s+atomic\b.*?\bend\b|
+               #{COMMENT}/mix
+      STATEMENT = /(?:(?>#{WHOLE})|[^;])+/m
 
+      # The result of the last statement.
       def exec(text, &)
-        case text
-        when BEGINS then super("SAVEPOINT #{savepoint(+1)}")
-        when COMMITS then commit
-        when ROLLS_BACK then super("ROLLBACK TO SAVEPOINT #{savepoint}; RELEASE #{savepoint(-1)}")
-        else super
-        end
-      end
-      alias query exec
+        statements = statements_of(text)
+        return super unless statements.any? { |each| nested(each) }
 
+        *others, last = statements
+        others.each { |each| exec(each) }
+        act = nested(last)
+        act ? act.call.then { |result| block_given? ? yield(result) : result } : super(last, &)
+      end
+
+      def exec_params(text, ...) = nested(text)&.call || super
+
+      %i[query async_exec async_query sync_exec].each { |name| alias_method name, :exec }
+      %i[async_exec_params sync_exec_params].each { |name| alias_method name, :exec_params }
+
+      # What the block has begun and not ended goes with the block.
       def transaction
         exec('BEGIN')
-        yield(self).tap { exec('COMMIT') }
-      rescue Exception # rubocop:disable Lint/RescueException
-        exec('ROLLBACK')
-        raise
+        depth = @depth
+        begin
+          yield(self).tap do
+            @depth = depth
+            exec('COMMIT')
+          end
+        rescue Exception # rubocop:disable Lint/RescueException
+          @depth = depth
+          exec('ROLLBACK')
+          raise
+        end
       end
 
       private
+
+      def statements_of(text)
+        statements = []
+        text.scan(STATEMENT) { statements << $LAST_MATCH_INFO[0] }
+        statements.grep_v(/#{FIRST}\z/)
+      end
+
+      # What a statement of transactions is within the transaction of the test; nil for others.
+      def nested(statement)
+        case statement
+        when BEGINS then -> { __getobj__.exec("SAVEPOINT #{savepoint(+1)}") }
+        when COMMITS then -> { commit }
+        when ROLLS_BACK then -> { roll_back }
+        end
+      end
+
+      def roll_back
+        __getobj__.exec("ROLLBACK TO SAVEPOINT #{savepoint}; RELEASE #{savepoint(-1)}")
+      end
 
       def commit
         __getobj__.exec('SELECT pulse_tap.check_constraints()')
