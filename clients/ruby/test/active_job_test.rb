@@ -26,6 +26,7 @@ class LetterJob < ActiveJob::Base
     when 'gone' then raise Gone
     when 'later' then PgPulse.job.attempt == 1 ? PgPulse.job.snooze(30) : puts('now')
     when 'again' then LetterJob.perform_later('ada')
+    when 'counts' then [2, 4].include?(executions) ? puts(executions) : raise(Unreachable)
     when 'by hand' then executions == 1 ? retry_job(wait: 90) : puts('second')
     else puts "#{count} to #{address}"
     end
@@ -105,6 +106,23 @@ class ActiveJobTest < LibraryTest
       assert_equal(1.upto(3).map { |n| "nobody, at #{n}" },
                    seen.flatten.map { |each| each.error[/nobody, at \d/] })
       assert_equal 1, seen.flatten.map(&:id).uniq.size
+    end
+  end
+
+  test('executions before the add count') do
+    in_test do |testing|
+      LetterJob.perform_now('counts')
+      testing.travel('61 s')
+      attempt, = testing.run_jobs
+      assert_equal ['completed', '2'], [attempt.state, attempt.logs.find { |line| line == '2' }]
+      job = LetterJob.new('counts')
+      job.executions = 2
+      job.enqueue
+      seen = testing.run_jobs
+      testing.travel('61 s')
+      seen += testing.run_jobs
+      assert_equal [[1, 'ready'], [2, 'completed']], states(seen)
+      assert_includes seen.last.logs, '4'
     end
   end
 

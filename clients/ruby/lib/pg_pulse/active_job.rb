@@ -11,8 +11,9 @@ module PgPulse
     # A task of Active Job: of all classes, or of those that name one of their own by pulse_options.
     Performer = Struct.new(:identifier, :takes) do
       def run(job)
-        # Attempts that have ended with a program count, too.
-        data = job.payload.merge('executions' => job.attempt - 1, 'provider_job_id' => job.id)
+        # Executions before the add count, and so do attempts that have ended with a program.
+        executions = job.payload['executions'].to_i + job.attempt - 1
+        data = job.payload.merge('executions' => executions, 'provider_job_id' => job.id)
         value = ::ActiveJob::Base.execute(data)
         value if value.is_a?(Ending)
       end
@@ -36,7 +37,9 @@ module PgPulse
     def retry(job, active_job, timestamp)
       error = $ERROR_INFO || Failure.new('the job has called retry_job')
       seconds = [timestamp.to_f - Time.now.to_f, 0].max
-      job.ending = Ending.new({ retry_in: seconds, payload: active_job.serialize }, error)
+      before = active_job.executions - job.attempt
+      payload = active_job.serialize.merge('executions' => before)
+      job.ending = Ending.new({ retry_in: seconds, payload: }, error)
     end
   end
 
