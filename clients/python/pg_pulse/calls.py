@@ -77,7 +77,9 @@ def execute(db, text, values=()):
         if callable(getattr(db, "get_bind", None)):  # a session of SQLAlchemy
             db = yield db.connection()
         if hasattr(db, "exec_driver_sql"):
-            result = yield db.exec_driver_sql(text, tuple(values))
+            # SQLAlchemy 1.4 may commit by the words of a text, and has none for a function.
+            result = yield db.exec_driver_sql(
+                text, tuple(values), execution_options={"autocommit": True})
             return [tuple(row) for row in result] if result.returns_rows else []
         cursor, is_connection = _cursor_of(db)
         yield cursor.execute(text, tuple(values))

@@ -1,6 +1,7 @@
 """Calls on a server: in transactions that are well and that are not, by every driver, through a
 pooler, on databases of other versions. PGHOST and so on name the server of a superuser."""
 import asyncio
+import contextlib
 import datetime
 import os
 
@@ -129,8 +130,22 @@ def in_async_psycopg():
     return ["await", "await cursor"]
 
 
-@pytest.mark.parametrize("use", [in_django, in_sqlalchemy, in_psycopg2, in_async_psycopg,
-                                 in_psycopg_with_rows_of_its_own],
+def in_sqlalchemy_that_commits_by_itself():
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    if not sqlalchemy.__version__.startswith("1.4"):
+        pytest.skip("SQLAlchemy 2 begins a transaction")
+    engine = sqlalchemy.create_engine("postgresql+psycopg2://")
+    with engine.connect() as connection:
+        add_job(connection, "driver", {"by": "itself"})
+        with contextlib.suppress(ValueError), connection.begin():
+            add_job(connection, "driver", {"by": "nobody"})
+            raise ValueError
+    engine.dispose()
+    return ["itself"]
+
+
+@pytest.mark.parametrize("use", [in_django, in_sqlalchemy, in_sqlalchemy_that_commits_by_itself,
+                                 in_psycopg2, in_async_psycopg, in_psycopg_with_rows_of_its_own],
                          ids=lambda use: use.__name__)
 def test_every_driver(use):
     psycopg.connect(autocommit=True).execute("DELETE FROM pulse.job WHERE identifier = 'driver'")
