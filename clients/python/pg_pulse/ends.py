@@ -1,13 +1,18 @@
 """How an attempt has ended, as members of a line of the worker protocol: result, error, retry,
 retry_in, payload, snooze, checkpoint, done."""
+import json
 import traceback
 
-from .document import Encoded, bounded
+from .document import Encoded, NotJson, bounded, encode
 
 _MAX_ERROR_BYTES = 8000
+# As the worker bounds a line of the program.
+_MAX_LINE_BYTES = 1024 * 1024
 # What the handler says of its transaction is not so.
 UNCOMMITTED = {"error": "its transaction did not commit"}
 _DOCUMENTS = {"checkpoint": "the checkpoint", "payload": "the rest of the work"}
+
+_quoted = json.encoder.encode_basestring_ascii
 
 
 def error_text(raised):
@@ -59,3 +64,23 @@ def of_value(job, value):
         return _of_value(job, value)
     except BaseException as error:
         return of_raised(error)
+
+
+def line(job, members, what):
+    """What a job says of itself, as a line."""
+    words = ",".join([f'"{name}":{encode(value, what)}' for name, value in members.items()])
+    text = f'{{"id":{_quoted(job.key)},{words}}}\n'.encode()
+    if len(text) > _MAX_LINE_BYTES:
+        raise NotJson(f"{what} has {len(text)} bytes, and a line has at most {_MAX_LINE_BYTES}: "
+                      "store it elsewhere, and give its place")
+    return text
+
+
+def line_of_end(job, end):
+    """The line of an end, and the end; a failure where a line does not hold the end."""
+    what = f"the answer of {job.identifier}"
+    try:
+        return line(job, end, what), end
+    except NotJson as error:
+        end = of_raised(error)
+        return line(job, end, what), end

@@ -10,23 +10,11 @@ import socket
 import threading
 
 from . import ends
-from .document import NotJson, NotRead, encode, line_value, member_text
+from .document import NotRead, line_value, member_text
 from .job import Job, unread
 
 _PROTOCOL = 1
-# A line of the program, as the worker bounds it.
-_MAX_LINE_BYTES = 1024 * 1024
 _READ_BYTES = 64 * 1024
-_quoted = json.encoder.encode_basestring_ascii
-
-
-def _line(job, members, what):
-    words = ",".join([f'"{name}":{encode(value, what)}' for name, value in members.items()])
-    line = f'{{"id":{_quoted(job.key)},{words}}}\n'.encode()
-    if len(line) > _MAX_LINE_BYTES:
-        raise NotJson(f"{what} has {len(line)} bytes, and a line has at most {_MAX_LINE_BYTES}: "
-                      "store it elsewhere, and give its place")
-    return line
 
 
 class Program:
@@ -81,11 +69,7 @@ class Program:
             job.cancel(message["reason"], message["grace_ms"] / 1000)
 
     def _ended(self, job, end):
-        what = f"the answer of {job.identifier}"
-        try:
-            line = _line(job, end, what)
-        except NotJson as error:
-            line = _line(job, ends.of_raised(error), what)
+        line, _ = ends.line_of_end(job, end)
         with self._lock:
             job.is_over = True
             self._lines.append(line)
@@ -109,7 +93,7 @@ class Program:
         """Writes what a job says of itself."""
         if self._is_child:
             return
-        line = _line(job, members, "the checkpoint")
+        line = ends.line(job, members, "the checkpoint")
         with self._lock:
             if job.is_over:
                 return

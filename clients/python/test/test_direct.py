@@ -10,6 +10,7 @@ from pg_pulse.direct import worker as worker_module
 from pg_pulse.direct.end_queue import EndQueue
 from pg_pulse.direct.session import Session
 from pg_pulse.direct.worker import Direct
+from pg_pulse.document import Encoded
 
 
 def row_of(job_id, token):
@@ -97,8 +98,8 @@ class Refusing:
         return [("accepted",)]
 
 
-def asked_of(server, monkeypatch, *, leaves=False):
-    """What a worker asks to report the end of a job that has succeeded."""
+def asked_of(server, monkeypatch, *, leaves=False, end={"result": 1}):
+    """What a worker asks to report an end."""
     session, worker, forgotten = Session("", None), worker_of([]), []
     session._open, worker._beats = server.open, session
     if leaves:
@@ -109,7 +110,7 @@ def asked_of(server, monkeypatch, *, leaves=False):
     async def main():
         ends = EndQueue(worker._insist, forgotten.append)
         job = types.SimpleNamespace(id="7", token="1")
-        ends.add(job, {"result": 1})
+        ends.add(job, end)
         await ends._sender
         assert forgotten == [job]
     asyncio.run(main())
@@ -133,6 +134,27 @@ def test_an_end_whose_data_the_server_refuses_is_a_failure(code, monkeypatch):
 @pytest.mark.parametrize("code", ["57014", "57P01"])
 def test_a_worker_that_leaves_makes_no_failure_of_an_end_that_is_not_taken(code, monkeypatch):
     assert asked_of(Refusing(code), monkeypatch, leaves=True) == ["complete_many"]
+
+
+def test_large_ends_are_reported_a_few_at_a_time():
+    counts = []
+
+    async def ask(_, columns):
+        counts.append(columns[0].count('"') // 2)
+        return [("accepted",)] * counts[-1]
+
+    async def main():
+        large = Encoded("x" * (1 << 20), "the result")
+        ends = EndQueue(ask, lambda _: None)
+        for job_id in range(6):
+            ends.add(types.SimpleNamespace(id=job_id, token="1"), {"result": large})
+        await ends._sender
+    asyncio.run(main())
+    assert counts == [4, 2]
+
+
+def test_an_end_that_cannot_be_told_is_a_failure(monkeypatch):
+    assert asked_of(Refusing(), monkeypatch, end={"snooze": "soon"}) == ["fail_many"]
 
 
 def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():

@@ -10,7 +10,7 @@ from .session import is_passing
 
 # A job that another transaction holds is asked for again.
 _BUSY_SECONDS = 0.05
-_MOST_TOGETHER = 500
+_MOST_TOGETHER, _MOST_BYTES = 500, 4 << 20
 _CLAIMS = "%s::text::bigint[], %s::text::bigint[]"
 
 
@@ -43,6 +43,10 @@ _REPORTS = {
 }
 
 
+def _size(end):
+    return sum(len(getattr(each, "pg_pulse_json", "")) for each in end.values())
+
+
 class EndQueue:
     def __init__(self, ask, forget):
         self._ask, self._forget = ask, forget
@@ -56,7 +60,7 @@ class EndQueue:
 
     async def _send(self):
         while self._waiting:
-            ends, self._waiting = self._waiting[:_MOST_TOGETHER], self._waiting[_MOST_TOGETHER:]
+            ends = self._take()
             by_kind = {kind: [] for kind in _REPORTS}
             for job, end in ends:
                 by_kind[next(kind for kind in _REPORTS if kind in end)].append((job, end))
@@ -64,12 +68,20 @@ class EndQueue:
                 await self._report(kind, some)
         self._sender = None
 
+    def _take(self):
+        size = count = 0
+        while count < min(len(self._waiting), _MOST_TOGETHER) and size < _MOST_BYTES:
+            size += _size(self._waiting[count][1])
+            count += 1
+        ends, self._waiting = self._waiting[:count], self._waiting[count:]
+        return ends
+
     async def _report(self, kind, ends):
         if not ends:
             return
         call, values_of = _REPORTS[kind]
-        rows = [(job.id, job.token, *values_of(end)) for job, end in ends]
         try:
+            rows = [(job.id, job.token, *values_of(end)) for job, end in ends]
             answers = await self._ask(call, [array_literal(column) for column in zip(*rows)])
             for (job, end), (outcome,) in zip(ends, answers):
                 self._reported(job, end, outcome)

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import psycopg
 
-from .. import output
+from .. import ends, output
 from ..calls import VERSIONS, array_literal, checked_version
 from ..document import encode
 from ..errors import sqlstate
@@ -286,8 +286,12 @@ class Direct:
         self._revoke(self._jobs.get(job.id))
         self._jobs[job.id] = job
         self._running.add(job)
-        self._handlers.start(job, lambda job, end: self._loop.call_soon_threadsafe(
-            self._handler_ended, job, end))
+        self._handlers.start(job, self._finished)
+
+    # In the thread of the handler. The same is too large in both modes.
+    def _finished(self, job, end):
+        _, end = ends.line_of_end(job, end)
+        self._loop.call_soon_threadsafe(self._handler_ended, job, end)
 
     def _handler_ended(self, job, end):
         self._running.discard(job)
@@ -330,6 +334,7 @@ class Direct:
     def tell(self, job, members):
         """Carries what a job says of itself."""
         if "log" not in members:
+            ends.line(job, members, "the checkpoint")
             self._loop.call_soon_threadsafe(self._told, job, members)
         elif not job.is_over:
             output.say(members["log"], f"{job.identifier} {job.id}: ")
