@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from pg_pulse.direct import worker as worker_module
 from pg_pulse.direct.end_queue import EndQueue
+from pg_pulse.direct.reports import Reports
 from pg_pulse.direct.session import Session
 from pg_pulse.direct.worker import Direct
 from pg_pulse.document import Encoded
@@ -155,6 +156,36 @@ def test_large_ends_are_reported_a_few_at_a_time():
 
 def test_an_end_that_cannot_be_told_is_a_failure(monkeypatch):
     assert asked_of(Refusing(), monkeypatch, end={"snooze": "soon"}) == ["fail_many"]
+
+
+def test_of_each_job_the_newest_report_goes_next_and_then_the_end():
+    said = []
+
+    async def main():
+        under_way, may_end = asyncio.Event(), asyncio.Event()
+
+        async def report(job, members):
+            said.append((job, members))
+            under_way.set()
+            await may_end.wait()
+        reports = Reports(report, lambda job, end: said.append((job, end)))
+        reports.add("first", {"progress": 0})
+        await under_way.wait()
+        for n in range(1000):
+            reports.add("second", {"progress": n})
+            reports.add("third", {"progress": n, "message": "copies"})
+        reports.add("third", {"checkpoint": 7})
+        reports.add("third", {"progress": 1000})
+        reports.end("third", "end of third")
+        reports.end("first", "end of first")
+        reports.end("silent", "end of silent")
+        may_end.set()
+        await reports._sender
+    asyncio.run(main())
+    assert said == [
+        ("first", {"progress": 0}), ("silent", "end of silent"), ("first", "end of first"),
+        ("third", {"progress": 1000, "message": "copies", "checkpoint": 7}),
+        ("third", "end of third"), ("second", {"progress": 999})]
 
 
 def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():

@@ -22,6 +22,7 @@ from ..errors import sqlstate
 from ..generated.errors import ClaimLost, WorkerUnknown
 from ..job import claimed
 from .end_queue import EndQueue
+from .reports import Reports
 from .session import Session, is_cut, is_passing
 
 # Seconds that a claim or a beat waits for an answer at most.
@@ -74,6 +75,7 @@ class Direct:
         self._claims = Session(self._connection, self._notice)
         self._beats = Session(self._connection, self._notice, self._attach)
         self._ends = EndQueue(self._insist, self._forget)
+        self._reports = Reports(self._report, self._ends.add)
         try:
             await self._beats.check()
             checked_version(await self._beats.query(VERSIONS))
@@ -318,7 +320,7 @@ class Direct:
                 timer.cancel()
         if job.late and "done" not in end:
             end = {"late": job.late, "error": end.get("error", "it ended too late")}
-        self._ends.add(job, end)
+        self._reports.end(job, end)
 
     def _revoke(self, job):
         if job:
@@ -344,13 +346,12 @@ class Direct:
             if job.stall:
                 job.stall.cancel()
                 job.stall = self._limit(job, job.stall_seconds, "stall")
-            # Before the end, which may come next.
-            self._aside(self._report(job, members))
+            self._reports.add(job, members)
 
     async def _report(self, job, members):
         checkpoint = encode(members["checkpoint"], "") if "checkpoint" in members else None
         try:
-            await self._ask(
+            await self._insist(
                 """SELECT FROM pulse.progress(%s::text::bigint, %s::text::bigint, %s::text,
                     %s::float8, %s::json, %s::text)""",
                 [job.id, job.token, members.get("message"), members.get("progress"), checkpoint,
