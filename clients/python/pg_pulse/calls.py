@@ -140,8 +140,11 @@ def _placeholder(kind):
         return f"%s::{kind}"
     if kind != "pulse.job_spec[]":
         return f"%s::text::{kind}"
-    return ("ARRAY(SELECT json_populate_record(NULL::pulse.job_spec, s) "
-            "FROM json_array_elements(%s::json) AS s)")
+    # A record that is populated has no payload null.
+    return ("ARRAY(SELECT ROW(r.identifier, s -> 'payload', r.queue_name, r.run_at, "
+            "r.max_attempts, r.job_key, r.priority, r.flags)::pulse.job_spec "
+            "FROM json_array_elements(%s::json) AS s, "
+            "json_populate_record(NULL::pulse.job_spec, s) AS r)")
 
 
 @cache

@@ -153,15 +153,24 @@ def test_every_driver(use):
     assert sorted(payload["by"] for _, payload, _, _ in jobs_of("driver")) == wanted
 
 
+def payload_texts(db, ids):
+    rows = db.execute("SELECT payload::text FROM pulse.job WHERE id = ANY (%s::text[]::bigint[]) "
+                      "ORDER BY id", [ids]).fetchall()
+    return [text for text, in rows]
+
+
 def test_a_payload_may_be_anything_of_json(db):
     payloads = [[1, [2]], "text", 7, False, None, {"a": {"b": "ü\u2028\""}},
                 pg_pulse.JsonText('{"n": 1.10}'), datetime.date(2026, 1, 2)]
+    texts = ["[1,[2]]", '"text"', "7", "false", "null", '{"a":{"b":"ü\u2028\\""}}', '{"n": 1.10}',
+             '"2026-01-02"', "{}"]
     ids = [add_job(db, "any", payload).id for payload in payloads] + [add_job(db, "any").id]
-    rows = db.execute("SELECT payload::text FROM pulse.job WHERE id = ANY (%s::text[]::bigint[]) "
-                      "ORDER BY id", [ids]).fetchall()
-    assert [text for text, in rows] == [
-        "[1,[2]]", '"text"', "7", "false", "null", '{"a":{"b":"ü\u2028\\""}}', '{"n": 1.10}',
-        '"2026-01-02"', "{}"]
+    assert payload_texts(db, ids) == texts
+    # A text of JSON is a whole document.
+    del payloads[6], texts[6]
+    specs = [{"identifier": "any", "payload": payload} for payload in payloads]
+    rows = pg_pulse.add_jobs(db, specs + [{"identifier": "any"}])
+    assert payload_texts(db, [row.id for row in rows]) == texts
 
 
 def test_a_payload_that_is_no_json_adds_nothing(db):
