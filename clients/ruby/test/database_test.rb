@@ -75,6 +75,12 @@ class DatabaseTest < LibraryTest
                   '{"n": 1.10}', '{}'], (jobs_of('any').map { |job| job['payload'] })
   end
 
+  test('a payload of add_jobs may be null') do
+    PgPulse.add_jobs(db, [{ identifier: 'several', payload: nil }, { identifier: 'several' },
+                          { identifier: 'several', payload: 'text' }])
+    assert_equal(%w[null {} "text"], jobs_of('several').map { |job| job['payload'] })
+  end
+
   test('a payload that is no JSON adds nothing') do
     circle = []
     circle << circle

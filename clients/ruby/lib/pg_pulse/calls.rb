@@ -82,8 +82,11 @@ module PgPulse
     def placeholder(type, number)
       return "$#{number}::text::#{type}" unless type == 'pulse.job_spec[]'
 
-      'ARRAY(SELECT json_populate_record(NULL::pulse.job_spec, s) ' \
-        "FROM json_array_elements($#{number}::text::json) AS s)"
+      # A record that is populated has no payload null.
+      "ARRAY(SELECT ROW(r.identifier, s -> 'payload', r.queue_name, r.run_at, r.max_attempts, " \
+        'r.job_key, r.priority, r.flags)::pulse.job_spec ' \
+        "FROM json_array_elements($#{number}::text::json) AS s, " \
+        'json_populate_record(NULL::pulse.job_spec, s) AS r)'
     end
 
     def parameter(type, value, name)
