@@ -22,8 +22,30 @@ class Refused(Exception):
 
 
 @cache
-def _hints(kind):
-    return typing.get_type_hints(kind)
+def _kinds_of_members(kind):
+    hints = typing.get_type_hints(kind)
+    if typing.is_typeddict(kind):
+        return hints
+    return {each.name: hints[each.name] for each in dataclasses.fields(kind) if each.init}
+
+
+def check(kind, known=frozenset()):
+    """Raises TypeError for an annotation that convert() has no values for."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind in (typing.Any, object, *known) or isinstance(kind, enum.EnumMeta):
+        return
+    if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
+        parts = _kinds_of_members(kind).values()
+    elif origin is typing.Literal:
+        parts = ()
+    elif origin in (typing.Union, types.UnionType, list):
+        parts = arguments
+    elif (origin or kind) in _FORMS:
+        parts = arguments[1:]
+    else:
+        raise TypeError(f"a payload cannot be checked against {kind}")
+    for each in parts:
+        check(each, known | {kind})
 
 
 def convert(kind, value, path=""):
@@ -84,7 +106,7 @@ def _first_of(kinds, value, path):
 
 def _members(kind, value, path):
     members = {}
-    for name, each in _hints(kind).items():
+    for name, each in _kinds_of_members(kind).items():
         if name in value:
             members[name] = convert(each, value[name], _below(path, name))
         elif _is_required(kind, name):
@@ -97,4 +119,4 @@ def _is_required(kind, name):
         return name in kind.__required_keys__
     field = kind.__dataclass_fields__[name]
     missing = dataclasses.MISSING
-    return field.init and field.default is missing and field.default_factory is missing
+    return field.default is missing and field.default_factory is missing

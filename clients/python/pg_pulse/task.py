@@ -1,4 +1,5 @@
 """A task: a name, the handler of its jobs, and what the handler's payloads look like."""
+import contextlib
 import functools
 import inspect
 import json
@@ -56,8 +57,16 @@ class Task(Generic[P, R]):
             jobs_at_once(takes)
         self.handler, self.identifier, self.takes, self.unique = handler, identifier, takes, unique
         self.is_async = inspect.iscoroutinefunction(handler)
-        self._parameters = list(inspect.signature(handler).parameters)
+        signature = inspect.signature(handler)
+        self._parameters = list(signature.parameters)
         self._arity = len(self._parameters)
+        try:
+            signature.bind(*(None, None)[:self._arity])
+        except TypeError as error:
+            raise TypeError(f"the handler of {identifier} is called with the payload, and with the "
+                            f"job where it takes two arguments: {error}") from None
+        with contextlib.suppress(NameError):  # of a class that comes later
+            self.check()
 
     def __call__(self, *arguments: P.args, **options: P.kwargs) -> R:
         return self.handler(*arguments, **options)
@@ -65,6 +74,10 @@ class Task(Generic[P, R]):
     @functools.cached_property
     def _kind(self):
         return typing.get_type_hints(self.handler).get(next(iter(self._parameters), None), object)
+
+    def check(self):
+        """Raises where no payload can be checked against the annotation."""
+        payloads.check(self._kind)
 
     def _converted(self, payload):
         try:

@@ -31,6 +31,7 @@ def _tasks_by_name(tasks):
             raise TypeError("work() takes a list of what @task makes")
         if task.identifier in by_name:
             raise TypeError(f"work() has the task {task.identifier} twice")
+        task.check()
         by_name[task.identifier] = task
     if not by_name:
         raise TypeError("work() has no task to serve")

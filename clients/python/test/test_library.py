@@ -2,7 +2,6 @@
 import asyncio
 import contextlib
 import contextvars
-import dataclasses
 import datetime
 import decimal
 import hashlib
@@ -19,12 +18,11 @@ import sys
 import threading
 import types
 import typing
-from typing import Literal
 from unittest import mock
 
 import pg_pulse
 import pytest
-from pg_pulse import calls, document, ends, errors, handlers, output, payload
+from pg_pulse import calls, document, ends, errors, handlers, output
 
 ROOT = pathlib.Path(__file__).parents[3]
 VECTORS = json.loads((ROOT / "clients/vectors/unique_keys.json").read_text())
@@ -108,60 +106,6 @@ def test_two_copies_of_the_library_know_the_words_of_each_other(tmp_path, monkey
     assert document.encode(result, "it") == "1.10"
     assert {error.__name__ for error in other.PulseError.__subclasses__()} == {
         error.__name__ for error in pg_pulse.PulseError.__subclasses__()}
-
-
-@dataclasses.dataclass
-class Line:
-    sku: str
-    count: int = 1
-
-
-@dataclasses.dataclass
-class Order:
-    lines: list[Line]
-    at: datetime.datetime | None = None
-    total: decimal.Decimal = decimal.Decimal(0)
-    kind: Literal["web", "shop"] = "web"
-    tags: dict[str, int | str] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self):
-        if not self.lines:
-            raise ValueError("an order has lines")
-
-
-def test_a_payload_becomes_what_the_annotation_says():
-    document = {"lines": [{"sku": "a"}, {"sku": "b", "count": 2}], "at": "2026-11-28T12:00:00Z",
-                "total": "1.10", "tags": {"n": 1, "t": "x"}, "unknown": True}
-    assert payload.convert(Order, document) == Order(
-        [Line("a"), Line("b", 2)], datetime.datetime(2026, 11, 28, 12, tzinfo=datetime.UTC),
-        decimal.Decimal("1.10"), "web", {"n": 1, "t": "x"})
-    assert payload.convert(float, 1) == 1 and payload.convert(list[None], [None]) == [None]
-
-
-@pytest.mark.parametrize("document, said", [
-    (7, "payload: Order is wanted, and int is given"),
-    ({}, "lines: is missing"),
-    ({"lines": []}, "payload: an order has lines"),
-    ({"lines": [{"sku": 1}]}, "lines.0.sku: str is wanted, and int is given"),
-    ({"lines": [{"sku": "a", "count": True}]}, "lines.0.count: int is wanted, and bool is given"),
-    ({"lines": [{"sku": "a"}], "at": "noon"}, "at: Invalid isoformat string: 'noon'"),
-    ({"lines": [{"sku": "a"}], "total": "x"}, "total: 'x' is no number"),
-    ({"lines": [{"sku": "a"}], "kind": "fax"}, "kind: one of 'web', 'shop' is wanted"),
-    ({"lines": [{"sku": "a"}], "tags": {"n": [1]}}, "tags.n: int is wanted, and list is given"),
-])
-def test_a_payload_is_refused_with_the_path(document, said):
-    with pytest.raises(payload.Refused) as refused:
-        payload.convert(Order, document)
-    assert str(refused.value) == said
-
-
-def test_a_task_refuses_a_payload_before_the_add():
-    @pg_pulse.task("order")
-    def act(order: Order):
-        pass
-
-    with pytest.raises(pg_pulse.PayloadRefused, match="the payload of order is refused: lines: is"):
-        act.add(None, {})
 
 
 def test_times_that_python_does_not_have_stay_texts():
