@@ -112,9 +112,22 @@ def interval(seconds):
     return f"{seconds:f} seconds"
 
 
+# The server would read such a time in the time zone of whatever session adds the job.
+def _check_zone(value, name):
+    if isinstance(value, datetime) and value.utcoffset() is None:
+        raise ValueError(f"{name} is {value}, without a time zone: give one, as "
+                         "datetime.now(timezone.utc) has")
+
+
+def _check_zones(job):
+    for name in ("run_at", "start_by"):
+        _check_zone(job.get(name), name)
+
+
 def _checked_spec(spec):
     for name in spec.keys() - JobSpec.__annotations__.keys():
         raise TypeError(f"a job has no {name}: it has {', '.join(JobSpec.__annotations__)}")
+    _check_zones(spec)
     return spec
 
 
@@ -132,6 +145,7 @@ def _parameter(kind, value, name):
         value = value.total_seconds()
     if kind == "interval" and isinstance(value, (int, float)):
         return interval(value)
+    _check_zone(value, name)
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
@@ -225,6 +239,7 @@ def flow_document(jobs):
     jobs = [dict(job) for job in jobs]
     keys = {job.get("key") for job in jobs}
     for job in jobs:
+        _check_zones(job)
         if "after" in job:
             job["after"] = [each if each in keys or not str(each).isdecimal() else int(each)
                             for each in job["after"]]

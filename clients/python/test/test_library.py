@@ -277,6 +277,15 @@ def test_a_wrong_argument_is_refused(call, said):
         call()
 
 
+def test_a_time_without_a_time_zone_is_refused():
+    noon = datetime.datetime(2100, 1, 1, 12)
+    for call in (lambda: pg_pulse.add_job(None, "x", run_at=noon),
+                 lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "run_at": noon}]),
+                 lambda: pg_pulse.add_flow(None, [{"identifier": "x", "start_by": noon}])):
+        with pytest.raises(ValueError, match="is 2100-01-01 12:00:00, without a time zone"):
+            call()
+
+
 @pytest.mark.parametrize("grace", [-1, float("nan"), float("inf")])
 def test_what_is_no_time_of_grace_is_refused_at_once(grace):
     with pytest.raises(ValueError, match="grace is .*, and no number of seconds"):

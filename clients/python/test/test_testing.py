@@ -201,7 +201,7 @@ def test_a_connection_whose_calls_are_awaited():
 
             trial = Trial(db)
             await trial.freeze()
-            later = datetime.datetime.now() + datetime.timedelta(days=2)
+            later = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=2)
             await letter.add(db, {"purchase": 1}, run_at=later)
             assert await trial.run_jobs([letter]) == []
             await trial.travel("5 days")
