@@ -13,7 +13,7 @@ use Pulse::Server;
 require_node();
 my $folder = "$ENV{CLIENTS}/node/test";
 relay_tap("without a server: $_", 'node', '--test', '--test-reporter=tap', "$folder/$_.test.js")
-  for qw(library program unique);
+  for qw(library direct program unique);
 
 subtest 'with a server' => sub {
     plan skip_all => 'no node with the library pg' if !require_driver();

@@ -9,8 +9,6 @@ const { translate } = require('../lib/errors')
 const { memberText } = require('../lib/json')
 const { current } = require('../lib/console')
 const { Job } = require('../lib/job')
-const { Session } = require('../lib/session')
-const { Direct } = require('../lib/direct')
 const { encode } = require('../lib/json')
 const { attempt, errorText } = require('../lib/outcome')
 
@@ -170,115 +168,12 @@ test('a wrong argument is refused', async () => {
   await refused(() => pulse.uniqueKey({ a: 1 }, 'a'), /by is a list of members/)
 })
 
-test('a session that the server has refused once is opened anew', async () => {
-  let tries = 0
-  const connect = async () => {
-    const refusal = { severity: 'FATAL', code: '53300' }
-    if (tries++ === 0) throw Object.assign(new Error('too many clients'), refusal)
-  }
-  const client = { on() {}, connect, query: async () => ({ rows: [1] }), end: async () => {} }
-  const session = new Session(() => client, {})
-  await assert.rejects(session.query('SELECT 1'), /too many clients/)
-  assert.deepStrictEqual(await session.query('SELECT 1'), [1])
-})
-
-// What a server says to a worker of the direct mode that has nothing to do.
-const ANSWERS = [
-  [/pg_backend_pid/, [{ pid: 1 }]],
-  [/pg_extension/, [{ version: require('../package.json').version }]],
-  [/register_worker/, [{ id: '1', beatMs: 60_000, sweepMs: -1 }]],
-  [/heartbeat/, [{ status: 'alive', revoked: [], cancelled: [] }]],
-]
-const answerTo = (text) => ANSWERS.find(([asked]) => asked.test(text))?.[1] ?? []
-
-test('a claim of a job in hand ends the old claim', async () => {
-  const claims = ['1', '2'].map((token) => [
-    { id: '7', token, text: '{"payload":{},"attempts":1,"identifier":"act"}', timeout: null,
-      stall: null },
-  ])
-  let endWait
-  const wait = new Promise((resolve) => { endWait = resolve })
-  const query = async (text) => ({ rows: /claim\(/.test(text) ? (claims.shift() ?? [])
-    : /wait_for_job/.test(text) ? await wait : answerTo(text) })
-  const client = { processID: 1, on() {}, connect: async () => {}, query, end: async () => {} }
-  const jobs = []
-  const act = pulse.task('act', (_, job) => {
-    jobs.push(job)
-    return new Promise(() => {})
-  })
-  const options = { takes: 5, grace: 0, name: 'test' }
-  const direct = new Direct(() => client, new Map([['act', act]]), options)
-  const served = direct.serve()
-  while (jobs.length < 2) await new Promise(setImmediate)
-  assert.deepStrictEqual([jobs[0].signal.reason?.reason, jobs[1].signal.aborted], ['lost', false])
-  direct.stop()
-  endWait([])
-  assert.strictEqual(await served, false)
-})
-
-test('a report that the server refuses is told of, and so is a sweep', async () => {
-  const { plain } = require('../lib/console')
-  const query = async (text) => {
-    const [asked] = /progress|sweep/.exec(text) ?? []
-    if (asked) throw Object.assign(new Error(`no ${asked}`), { severity: 'ERROR', code: '54000' })
-    return { rows: [] }
-  }
-  let notice
-  const on = (event, listener) => { if (event === 'notice') notice = listener }
-  const client = { processID: 1, on, connect: async () => {}, query, end: async () => {} }
-  const direct = new Direct(() => client, new Map(), { takes: 1, grace: 0, name: 'test' })
-  const before = plain.error
-  try {
-    const told = (act) => new Promise((resolve) => { plain.error = resolve; act() })
-    const report = () => direct.tell({ id: '1', token: '1', stallMs: null }, { progress: 0.5 })
-    assert.strictEqual(await told(report), 'pg-pulse: no progress')
-    assert.strictEqual(await told(() => notice({ code: 'PU100' })), 'pg-pulse: no sweep')
-  } finally {
-    plain.error = before
-  }
-})
-
-test('a wait for jobs on a server that is gone without a word ends', async (t) => {
-  const { setTimeout } = globalThis
-  globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms / 1000, ...rest)
-  t.after(() => { globalThis.setTimeout = setTimeout })
-  let waits = 0
-  const connect = () => {
-    let cut
-    const isCut = new Promise((_, reject) => { cut = () => reject(new Error('cut')) })
-    isCut.catch(() => {})
-    const query = async (text) => {
-      if (/wait_for_job/.test(text)) {
-        if (++waits === 2) direct.stop()
-        return isCut
-      }
-      return { rows: answerTo(text) }
-    }
-    return { processID: 1, connection: { stream: { destroy: cut } }, on() {}, query,
-      connect: async () => {}, end: async () => {} }
-  }
-  const act = pulse.task('act', () => {})
-  const options = { takes: 5, grace: 0, name: 'test' }
-  const direct = new Direct(connect, new Map([['act', act]]), options)
-  assert.strictEqual(await direct.serve(), true)
-  assert.strictEqual(waits, 2)
-})
-
 test('what is no number of jobs is refused at once', async () => {
   const mail = pulse.task('mail', () => {})
   for (const takes of [0, -1, 1.5, NaN, '7', 10_001]) {
     await assert.rejects(pulse.work([mail], { takes }), /^RangeError: takes is .*from 1 to 10,000/)
     assert.throws(() => pulse.task('mail', () => {}, { takes }), /^RangeError: takes is/)
   }
-})
-
-test('a second signal counts when it comes five seconds after the first', () => {
-  const direct = new Direct(() => ({}), new Map(), { takes: 1, grace: 60_000, name: 'test' })
-  const told = []
-  direct.stop = () => told.push('stop')
-  direct.giveUp = () => told.push('give up')
-  for (const at of [1000, 1001, 5999, 6001]) direct.signalled(at)
-  assert.deepStrictEqual(told, ['stop', 'give up'])
 })
 
 test('a client of the direct mode gives up a host that says nothing', () => {

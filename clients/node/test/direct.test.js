@@ -1,0 +1,168 @@
+'use strict'
+// The direct mode on servers that say what a test wants: refuse, break off, answer late.
+const assert = require('node:assert')
+const test = require('node:test')
+const pulse = require('..')
+const { Direct } = require('../lib/direct')
+const { Session } = require('../lib/session')
+
+// What a server says to a worker of the direct mode that has nothing to do.
+const ANSWERS = [
+  [/pg_backend_pid/, [{ pid: 1 }]],
+  [/pg_extension/, [{ version: require('../package.json').version }]],
+  [/register_worker/, [{ id: '1', beatMs: 60_000, sweepMs: -1 }]],
+  [/heartbeat/, [{ status: 'alive', revoked: [], cancelled: [] }]],
+]
+const answerTo = (text) => ANSWERS.find(([asked]) => asked.test(text))?.[1] ?? []
+
+const claimedRow = (id, token = '1') => ({ id, token, timeout: null, stall: null,
+  text: '{"payload":{},"attempts":1,"identifier":"act"}' })
+const idsOf = (literal) => [...literal.matchAll(/\d+/g)].map(([id]) => id)
+const turns = async (count) => { while (count-- > 0) await new Promise(setImmediate) }
+
+/** A worker on a server that says what `answer` says, and `claims` to its claims. */
+function workerOn({ claims = [], answer = () => undefined, act }) {
+  const [wait, endWait] = promised()
+  const query = async (text, values) => {
+    const said = await answer(text, values)
+    if (said) return { rows: said }
+    if (/claim\(/.test(text)) return { rows: claims.shift() ?? [] }
+    if (/wait_for_job/.test(text)) return { rows: await wait }
+    if (/_many/.test(text)) return { rows: idsOf(values[0]).map(() => ({ outcome: 'accepted' })) }
+    return { rows: answerTo(text) }
+  }
+  const connect = () => ({ processID: 1, on() {}, connect: async () => {}, query,
+    end: async () => {} })
+  const tasks = new Map([['act', pulse.task('act', act)]])
+  const direct = new Direct(connect, tasks, { takes: 5, grace: 0, name: 'test' })
+  const served = direct.serve()
+  return { direct, stop: () => { direct.stop(); endWait([]); return served } }
+}
+
+function promised() {
+  let resolve
+  const promise = new Promise((act) => { resolve = act })
+  return [promise, resolve]
+}
+
+test('a session that the server has refused once is opened anew', async () => {
+  let tries = 0
+  const connect = async () => {
+    const refusal = { severity: 'FATAL', code: '53300' }
+    if (tries++ === 0) throw Object.assign(new Error('too many clients'), refusal)
+  }
+  const client = { on() {}, connect, query: async () => ({ rows: [1] }), end: async () => {} }
+  const session = new Session(() => client, {})
+  await assert.rejects(session.query('SELECT 1'), /too many clients/)
+  assert.deepStrictEqual(await session.query('SELECT 1'), [1])
+})
+
+test('a claim of a job in hand ends the old claim', async () => {
+  const jobs = []
+  const act = (_, job) => {
+    jobs.push(job)
+    return new Promise(() => {})
+  }
+  const { stop } = workerOn({ claims: [[claimedRow('7', '1')], [claimedRow('7', '2')]], act })
+  while (jobs.length < 2) await new Promise(setImmediate)
+  assert.deepStrictEqual([jobs[0].signal.reason?.reason, jobs[1].signal.aborted], ['lost', false])
+  assert.strictEqual(await stop(), false)
+})
+
+// The second claim breaks off, and the jobs are those that the worker holds.
+async function runLost({ held, act }) {
+  const [ended, end] = promised()
+  const [waits, isWaiting] = promised()
+  let claims = 0
+  const runs = []
+  const worker = workerOn({
+    act: (_, job) => { runs.push(`${job.id} ${job.token}`); return act(job) },
+    answer: async (text) => {
+      if (/held\(/.test(text)) return held(ended)
+      if (/_many/.test(text)) setImmediate(end)
+      if (/claim\(/.test(text) && ++claims === 1) return [claimedRow('7', '1')]
+      if (/claim\(/.test(text) && claims === 2) throw new Error('cut')
+      if (/wait_for_job/.test(text)) isWaiting()
+      return undefined
+    },
+  })
+  await waits
+  await worker.stop()
+  return runs
+}
+
+test('a job that ends while a worker asks for what it holds runs once', async () => {
+  const [gate, open] = promised()
+  const held = async (ended) => {
+    open()
+    await ended
+    return [claimedRow('7', '1'), claimedRow('8', '1')]
+  }
+  const runs = await runLost({ held, act: ({ id }) => (id === '7' ? gate : undefined) })
+  assert.deepStrictEqual(runs, ['7 1', '8 1'])
+})
+
+test('a job in hand that a claim without an answer has claimed anew runs anew', async () => {
+  const runs = await runLost({ held: () => [claimedRow('7', '2')],
+    act: ({ token, signal }) => token === '1' && new Promise((resolve) => {
+      signal.addEventListener('abort', resolve)
+    }) })
+  assert.deepStrictEqual(runs, ['7 1', '7 2'])
+})
+
+test('a report that the server refuses is told of, and so is a sweep', async () => {
+  const { plain } = require('../lib/console')
+  const query = async (text) => {
+    const [asked] = /progress|sweep/.exec(text) ?? []
+    if (asked) throw Object.assign(new Error(`no ${asked}`), { severity: 'ERROR', code: '54000' })
+    return { rows: [] }
+  }
+  let notice
+  const on = (event, listener) => { if (event === 'notice') notice = listener }
+  const client = { processID: 1, on, connect: async () => {}, query, end: async () => {} }
+  const direct = new Direct(() => client, new Map(), { takes: 1, grace: 0, name: 'test' })
+  const before = plain.error
+  try {
+    const told = (act) => new Promise((resolve) => { plain.error = resolve; act() })
+    const report = () => direct.tell({ id: '1', token: '1', stallMs: null }, { progress: 0.5 })
+    assert.strictEqual(await told(report), 'pg-pulse: no progress')
+    assert.strictEqual(await told(() => notice({ code: 'PU100' })), 'pg-pulse: no sweep')
+  } finally {
+    plain.error = before
+  }
+})
+
+test('a wait for jobs on a server that is gone without a word ends', async (t) => {
+  const { setTimeout } = globalThis
+  globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms / 1000, ...rest)
+  t.after(() => { globalThis.setTimeout = setTimeout })
+  let waits = 0
+  const connect = () => {
+    let cut
+    const isCut = new Promise((_, reject) => { cut = () => reject(new Error('cut')) })
+    isCut.catch(() => {})
+    const query = async (text) => {
+      if (/wait_for_job/.test(text)) {
+        if (++waits === 2) direct.stop()
+        return isCut
+      }
+      return { rows: answerTo(text) }
+    }
+    return { processID: 1, connection: { stream: { destroy: cut } }, on() {}, query,
+      connect: async () => {}, end: async () => {} }
+  }
+  const act = pulse.task('act', () => {})
+  const options = { takes: 5, grace: 0, name: 'test' }
+  const direct = new Direct(connect, new Map([['act', act]]), options)
+  assert.strictEqual(await direct.serve(), true)
+  assert.strictEqual(waits, 2)
+})
+
+test('a second signal counts when it comes five seconds after the first', () => {
+  const direct = new Direct(() => ({}), new Map(), { takes: 1, grace: 60_000, name: 'test' })
+  const told = []
+  direct.stop = () => told.push('stop')
+  direct.giveUp = () => told.push('give up')
+  for (const at of [1000, 1001, 5999, 6001]) direct.signalled(at)
+  assert.deepStrictEqual(told, ['stop', 'give up'])
+})
