@@ -55,8 +55,9 @@ class Direct {
     const notice = ({ code }) => {
       if (code === 'PU100') this.#sweep().catch((error) => this.#complain(error))
     }
-    this.#claims = new Session(connect, { notice })
-    this.#beats = new Session(connect, { notice, prepare: (client) => this.#attach(client) })
+    const told = { notice, complain: (error) => this.#complain(error) }
+    this.#claims = new Session(connect, told)
+    this.#beats = new Session(connect, { ...told, prepare: (client) => this.#attach(client) })
     this.#ends = new EndQueue((...call) => this.#ask(...call), (job) => this.#forget(job))
   }
 

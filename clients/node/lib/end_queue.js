@@ -85,9 +85,10 @@ class EndQueue {
     else this.#forget(job)
   }
 
-  /** An end that the server refuses is a failure in its turn, once. */
+  /** An end that the server refuses is a failure in its turn, once. A passing error comes here only
+   * when the worker waits for no answer any more. */
   #refused({ job, end }, error) {
-    if (error.code === 'PU001' || end.isRefusal) return this.#forget(job)
+    if (error.code === 'PU001' || error.isPassing || end.isRefusal) return this.#forget(job)
     this.add(job, { error: `the end was refused: ${error.message}`, isRefusal: true })
   }
 }

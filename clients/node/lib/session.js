@@ -8,8 +8,9 @@ const LONGEST_PAUSE_MS = 5000
 // What the first statements of a session take at most.
 const SETTLE_MS = 30_000
 
-// Whatever the defaults of the database are.
-const SETTINGS = `SET default_transaction_isolation = 'read committed';
+// Whatever the defaults of the database are. A standby refuses the first: its answers are of a time
+// before, and it carries nothing out.
+const SETTINGS = `SET transaction_read_only = off; SET default_transaction_isolation = 'read committed';
   SET default_transaction_read_only = off; SET statement_timeout = 0; SET lock_timeout = 0;
   SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
   SET jit = off; SET max_parallel_workers_per_gather = 0`
@@ -20,12 +21,17 @@ function isCut(error) {
   return error?.severity === undefined || /^(?:08|57P)/.test(error.code)
 }
 
+// The classes of refusals that say nothing of the call, as pulse-worker has them: the server has no
+// room, has been told to stop, or others were in the way.
+const PASSING = /^(?:08|25|40|53|55|57|58)/
+
 const cutAfter = (ms, client) => setTimeout(() => client.connection.stream.destroy(), ms)
 
 class Session {
   #connect
   #prepare
   #notice
+  #complain
   #opened
   // Settles when the client that was opened last has ended: old versions of pg then never settle
   // the promise of end().
@@ -33,10 +39,11 @@ class Session {
   #asksOnce = false
   #ending
 
-  constructor(connect, { prepare, notice }) {
+  constructor(connect, { prepare, notice, complain }) {
     this.#connect = connect
     this.#prepare = prepare
     this.#notice = notice
+    this.#complain = complain
   }
 
   /** The server process of this session; undefined while there is none. */
@@ -77,7 +84,8 @@ class Session {
       'direct connection, or run the program under pulse-worker --program')
   }
 
-  /** The rows, or the error, of one try. With `within` an answer must come in so many ms. */
+  /** The rows, or the error, of one try. With `within` an answer must come in so many ms. An error
+   * that isPassing may be none at the next try. */
   async query(text, values, within) {
     if (this.#ending) throw new Error('the session is over')
     const opened = this.#opened ??= this.#open()
@@ -88,8 +96,11 @@ class Session {
       if (within) timer = cutAfter(within, client)
       return (await client.query(text, values)).rows
     } catch (error) {
-      // A session that did not open is opened anew, whatever the reason was.
-      if ((!client || isCut(error)) && this.#opened === opened) {
+      // A session that did not open is opened anew, whatever the reason was: the call is not
+      // refused.
+      const isGone = !client || isCut(error)
+      error.isPassing = isGone || PASSING.test(error.code)
+      if (isGone && this.#opened === opened) {
         this.#opened = this.pid = undefined
         client?.end().catch(() => {})
       }
@@ -105,7 +116,9 @@ class Session {
       try {
         return await this.query(text, values, within)
       } catch (error) {
-        if (!isCut(error) || this.#asksOnce) throw translate(error)
+        if (!error.isPassing) throw translate(error)
+        if (this.#asksOnce) throw error
+        if (!isCut(error)) this.#complain?.(error)
         await pause(delay * (0.5 + Math.random()))
       }
     }

@@ -110,6 +110,67 @@ test('a job in hand that a claim without an answer has claimed anew runs anew', 
   assert.deepStrictEqual(runs, ['7 1', '7 2'])
 })
 
+const refusal = (code) => Object.assign(new Error(`refused: ${code}`), { severity: 'ERROR', code })
+
+// A job that returns; resolves to the calls that have told the server of the end. `refuse` throws
+// where the server refuses.
+async function endsOf(refuse) {
+  const { plain } = require('../lib/console')
+  const before = plain.error
+  plain.error = () => {}
+  const [answered, isAnswered] = promised()
+  const asked = []
+  const worker = workerOn({ claims: [[claimedRow('7')]], act: () => 'done',
+    answer: async (text, values) => {
+      refuse(text)
+      const [call] = /(?:complete|fail)_many/.exec(text) ?? []
+      if (!call) return
+      asked.push([call, ...values.slice(0, 3)].join(' '))
+      refuse(call)
+      isAnswered()
+    } })
+  await answered
+  await worker.stop()
+  plain.error = before
+  return asked
+}
+
+for (const code of ['08006', '25006', '40001', '40P01', '53100', '53200', '53300', '55P03', '57014',
+  '57P01', '58030']) {
+  test(`an end is repeated that the server refuses for now: ${code}`, async () => {
+    let refusals = 0
+    const asked = await endsOf((call) => {
+      if (call === 'complete_many' && refusals++ === 0) throw refusal(code)
+    })
+    const call = 'complete_many {"7"} {"1"} {"\\"done\\""}'
+    assert.deepStrictEqual(asked, [call, call])
+  })
+}
+
+// A standby, and a role without the right to log in.
+for (const code of ['0A000', '28000']) {
+  test(`an end waits for a session that the server does not open for now: ${code}`, async () => {
+    let tries = 0
+    const asked = await endsOf((text) => {
+      if (text === 'complete_many' && tries === 0) {
+        tries = 1
+        throw new Error('cut')
+      }
+      if (tries === 1 && text.startsWith('SET transaction_read_only = off;')) {
+        tries = 2
+        throw refusal(code)
+      }
+    })
+    const calls = asked.map((call) => call.split(' ')[0])
+    assert.deepStrictEqual([...calls, tries], ['complete_many', 'complete_many', 2])
+  })
+}
+
+test('an end whose data the server refuses fails the job, and says why', async () => {
+  const asked = await endsOf((call) => { if (call === 'complete_many') throw refusal('22P02') })
+  assert.deepStrictEqual(asked[1], 'fail_many {"7"} {"1"} {"the end was refused: refused: 22P02"}')
+})
+
 test('a report that the server refuses is told of, and so is a sweep', async () => {
   const { plain } = require('../lib/console')
   const query = async (text) => {
