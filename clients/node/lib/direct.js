@@ -64,19 +64,27 @@ class Direct {
   /** Runs jobs until stop(), or until an operator asks the worker to leave. False where handlers
    * have not ended in time. */
   async serve() {
+    try {
+      await this.#start()
+      await this.#claimJobs()
+      this.#isClaiming = false
+      while (this.#jobs.size > 0 && !this.#isOver) await this.#change(POLL_MS)
+      this.#isOver = true
+      await this.#ask('SELECT FROM pulse.deregister_worker($1::text::bigint)', [this.#me.id])
+        .catch(() => {})
+    } finally {
+      // An open session would keep the process.
+      await Promise.all([this.#claims.end(), this.#beats.end()])
+    }
+    return this.#handlers.size === 0
+  }
+
+  async #start() {
     await this.#beats.check()
     await checkVersion(this.#beats)
     await this.#register()
     this.#repeat(() => this.#beat(), () => this.#me.beatMs)
     this.#repeat(() => this.#sweep(), () => this.#me.sweepMs)
-    await this.#claimJobs()
-    this.#isClaiming = false
-    while (this.#jobs.size > 0 && !this.#isOver) await this.#change(POLL_MS)
-    this.#isOver = true
-    await this.#ask('SELECT FROM pulse.deregister_worker($1::text::bigint)', [this.#me.id])
-      .catch(() => {})
-    await Promise.all([this.#claims.end(), this.#beats.end()])
-    return this.#handlers.size === 0
   }
 
   /** Claims no more. With `finish` jobs may take their time; else the signal of each is aborted,
@@ -204,7 +212,7 @@ class Direct {
       // last claim, so one claim names all.
       const most = Math.min(...open.map((task) => this.#placesOf(task)))
       const rows = await this.#claimed(me, most, open).catch((error) => this.#refused(error, me))
-      for (const row of rows) this.#start(row)
+      for (const row of rows) this.#run(row)
       if (rows.length > 0 || this.#isStopping) continue
       const longest = open.length < this.#tasks.size ? POLL_WAIT : WAIT
       await this.#claims.query('CALL pulse.wait_for_job($1::text::bigint, $2::text::interval)',
@@ -244,7 +252,7 @@ class Direct {
     return []
   }
 
-  async #start(row) {
+  async #run(row) {
     const job = claimed(this, row)
     // Requeued, and claimed anew before a beat has told of the end of the old claim.
     this.#revoke(this.#jobs.get(job.id))

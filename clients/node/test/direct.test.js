@@ -18,7 +18,8 @@ const answerTo = (text) => ANSWERS.find(([asked]) => asked.test(text))?.[1] ?? [
 const claimedRow = (id, token = '1') => ({ id, token, timeout: null, stall: null,
   text: '{"payload":{},"attempts":1,"identifier":"act"}' })
 const idsOf = (literal) => [...literal.matchAll(/\d+/g)].map(([id]) => id)
-const turns = async (count) => { while (count-- > 0) await new Promise(setImmediate) }
+
+const refusal = (code) => Object.assign(new Error(`refused: ${code}`), { severity: 'ERROR', code })
 
 /** A worker on a server that says what `answer` says, and `claims` to its claims. */
 function workerOn({ claims = [], answer = () => undefined, act }) {
@@ -31,12 +32,14 @@ function workerOn({ claims = [], answer = () => undefined, act }) {
     if (/_many/.test(text)) return { rows: idsOf(values[0]).map(() => ({ outcome: 'accepted' })) }
     return { rows: answerTo(text) }
   }
-  const connect = () => ({ processID: 1, on() {}, connect: async () => {}, query,
-    end: async () => {} })
+  let sessions = 0
+  const connect = () => ({ processID: 1, on() {}, connect: async () => { sessions++ }, query,
+    end: async () => { sessions-- } })
   const tasks = new Map([['act', pulse.task('act', act)]])
   const direct = new Direct(connect, tasks, { takes: 5, grace: 0, name: 'test' })
   const served = direct.serve()
-  return { direct, stop: () => { direct.stop(); endWait([]); return served } }
+  const stop = () => { direct.stop(); endWait([]); return served }
+  return { direct, served, stop, sessions: () => sessions }
 }
 
 function promised() {
@@ -45,15 +48,27 @@ function promised() {
   return [promise, resolve]
 }
 
+test('a worker that may not start leaves no session open', async () => {
+  const answers = { 'a pooler': [/pg_backend_pid/, [{ pid: 2 }]],
+    'no extension': [/pg_extension/, []], 'no right': [/register_worker/] }
+  for (const [why, [asked, rows]] of Object.entries(answers)) {
+    const worker = workerOn({ answer: async (text) => {
+      if (asked.test(text) && !rows) throw Object.assign(refusal('42501'), { message: why })
+      return asked.test(text) && rows
+    }, act() {} })
+    await assert.rejects(worker.served, new RegExp(why))
+    assert.strictEqual(worker.sessions(), 0)
+  }
+})
+
 test('a session that the server has refused once is opened anew', async () => {
   let tries = 0
   const connect = async () => {
-    const refusal = { severity: 'FATAL', code: '53300' }
-    if (tries++ === 0) throw Object.assign(new Error('too many clients'), refusal)
+    if (tries++ === 0) throw refusal('53300')
   }
   const client = { on() {}, connect, query: async () => ({ rows: [1] }), end: async () => {} }
   const session = new Session(() => client, {})
-  await assert.rejects(session.query('SELECT 1'), /too many clients/)
+  await assert.rejects(session.query('SELECT 1'), /refused/)
   assert.deepStrictEqual(await session.query('SELECT 1'), [1])
 })
 
@@ -109,8 +124,6 @@ test('a job in hand that a claim without an answer has claimed anew runs anew', 
     }) })
   assert.deepStrictEqual(runs, ['7 1', '7 2'])
 })
-
-const refusal = (code) => Object.assign(new Error(`refused: ${code}`), { severity: 'ERROR', code })
 
 // A job that returns; resolves to the calls that have told the server of the end. `refuse` throws
 // where the server refuses.
