@@ -12,7 +12,7 @@ const { arrayLiteral, checkVersion } = require('./calls')
 const { plain } = require('./console')
 const { EndQueue } = require('./end_queue')
 const { claimed } = require('./job')
-const { encode } = require('./json')
+const { encode, lineOf } = require('./json')
 const { attempt } = require('./outcome')
 const { isCut, Session } = require('./session')
 
@@ -305,6 +305,7 @@ class Direct {
 
   /** Carries what a job says of itself. */
   tell(job, { progress, message, stage, checkpoint, log, level }) {
+    lineOf(job, { checkpoint }, 'the checkpoint')
     if (log !== undefined) {
       const write = plain[level === 'warning' ? 'warn' : level] ?? plain.log
       const named = (line) => `${job.identifier} ${job.id}: ${line}`

@@ -8,6 +8,8 @@ const { encode } = require('./json')
 // A job that another transaction holds is asked for again.
 const BUSY_MS = 50
 const MAX_TOGETHER = 500
+// Of the arguments of one call, in characters; a single end may have more.
+const MAX_LENGTH = 4 << 20
 
 const CLAIMS = '$1::text::bigint[], $2::text::bigint[]'
 const text = (document) => (document === undefined ? null : encode(document))
@@ -34,7 +36,6 @@ const reports = {
 }
 
 const kinds = Object.keys(reports)
-const kindOf = (end) => kinds.find((kind) => end[kind] !== undefined)
 
 class EndQueue {
   #ask
@@ -48,7 +49,8 @@ class EndQueue {
   }
 
   add(job, end) {
-    this.#waiting.push({ job, end })
+    const kind = kinds.find((each) => end[each] !== undefined)
+    this.#waiting.push({ job, kind, isRefusal: end.isRefusal, values: reports[kind][1](end) })
     if (this.#isSending) return
     this.#isSending = true
     setImmediate(() => this.#send())
@@ -56,22 +58,26 @@ class EndQueue {
 
   async #send() {
     while (this.#waiting.length > 0) {
-      const ends = this.#waiting.splice(0, MAX_TOGETHER)
-      for (const kind of kinds) {
-        await this.#report(kind, ends.filter(({ end }) => kindOf(end) === kind))
-      }
+      const ends = this.#next()
+      for (const kind of kinds) await this.#report(kind, ends.filter((end) => end.kind === kind))
     }
     this.#isSending = false
   }
 
+  #next() {
+    let length = 0
+    const last = this.#waiting.findIndex(({ values }, i) => i === MAX_TOGETHER ||
+      ((length += values.join().length) > MAX_LENGTH && i > 0))
+    return this.#waiting.splice(0, last < 0 ? MAX_TOGETHER : last)
+  }
+
   async #report(kind, ends) {
     if (ends.length === 0) return
-    const [call, valuesOf] = reports[kind]
-    const rows = ends.map(({ job, end }) => [job.id, job.token, ...valuesOf(end)])
+    const rows = ends.map(({ job, values }) => [job.id, job.token, ...values])
     const columns = rows[0].map((_, i) => arrayLiteral(rows.map((row) => row[i])))
     try {
-      const answers = await this.#ask(call, columns)
-      ends.forEach(({ job, end }, i) => this.#reported(job, end, answers[i].outcome))
+      const answers = await this.#ask(reports[kind][0], columns)
+      ends.forEach((end, i) => this.#reported(end, answers[i].outcome))
       if (answers.some(({ outcome }) => outcome === 'busy')) await pause(BUSY_MS)
     } catch (error) {
       if (ends.length === 1) return this.#refused(ends[0], error)
@@ -79,16 +85,17 @@ class EndQueue {
     }
   }
 
-  #reported(job, end, outcome) {
-    if (outcome === 'busy') this.#waiting.push({ job, end })
+  #reported(end, outcome) {
+    const { job } = end
+    if (outcome === 'busy') this.#waiting.push(end)
     else if (outcome === 'held') this.add(job, { error: 'its transaction did not commit' })
     else this.#forget(job)
   }
 
   /** An end that the server refuses is a failure in its turn, once. A passing error comes here only
    * when the worker waits for no answer any more. */
-  #refused({ job, end }, error) {
-    if (error.code === 'PU001' || error.isPassing || end.isRefusal) return this.#forget(job)
+  #refused({ job, isRefusal }, error) {
+    if (error.code === 'PU001' || error.isPassing || isRefusal) return this.#forget(job)
     this.add(job, { error: `the end was refused: ${error.message}`, isRefusal: true })
   }
 }

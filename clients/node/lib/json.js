@@ -4,6 +4,9 @@
 // Marks a value that is JSON already. A symbol of all copies of the library.
 const RAW = Symbol.for('pg-pulse.json')
 
+// A line of a program, as the worker bounds it.
+const MAX_LINE_BYTES = 1024 * 1024
+
 class NotJson extends TypeError {
   name = 'NotJson'
 }
@@ -40,6 +43,20 @@ function encode(value, what) {
 /** A value as the document that encode() makes of it by now. */
 const frozen = (value, what) => ({ [RAW]: encode(value, what) })
 
+/** What a job says, as a line of the worker protocol; `what` names the value where it is too large. */
+function lineOf(job, members, what) {
+  let line = `{"id":${JSON.stringify(job.key)}`
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined) line += `,"${name}":${encode(value)}`
+  }
+  line += '}\n'
+  if (line.length < MAX_LINE_BYTES / 3) return line
+  const bytes = Buffer.byteLength(line)
+  if (bytes <= MAX_LINE_BYTES) return line
+  throw new NotJson(`${what} has ${bytes} bytes, and a line has at most ${MAX_LINE_BYTES}: ` +
+    'store it elsewhere, and give its place')
+}
+
 /** A text of whole characters: a cut may leave half of a surrogate pair, which is no text
  * elsewhere. */
 const whole = (text) => Buffer.from(text).toString()
@@ -64,4 +81,4 @@ function memberText(text, name) {
   return undefined
 }
 
-module.exports = { json, encode, frozen, memberText, whole, NotJson }
+module.exports = { json, encode, frozen, lineOf, memberText, whole, NotJson }

@@ -3,7 +3,7 @@
 // retry_in, payload, snooze, checkpoint, done.
 const { inspect } = require('node:util')
 const { current } = require('./console')
-const { frozen } = require('./json')
+const { frozen, lineOf } = require('./json')
 const { END, run } = require('./task')
 
 // Of a longer error the server would keep the end, and the beginning of a stack says most.
@@ -64,9 +64,17 @@ function ofValue(job, value) {
 
 const ofThrown = (thrown) => ofEnd(thrown?.[END] ?? {}, thrown)
 
+/** The line that tells of an end; throws where it is too large. */
+const answerOf = (job, end) => lineOf(job, end, `the answer of ${job.identifier}`)
+
+function bounded(job, end) {
+  answerOf(job, end)
+  return end
+}
+
 /** Runs the handler of a task; resolves to what `told` makes of the end. An end that is no JSON, or
  * that `told` refuses, is an error in its turn. */
-async function attempt(task, job, told = (end) => end) {
+async function attempt(task, job, told = (end) => bounded(job, end)) {
   try {
     return told(ofValue(job, await current.run(job, () => run(task, job))))
   } catch (thrown) {
@@ -78,4 +86,4 @@ async function attempt(task, job, told = (end) => end) {
   }
 }
 
-module.exports = { attempt, errorText }
+module.exports = { attempt, answerOf, errorText }

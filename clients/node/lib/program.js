@@ -6,25 +6,10 @@
 // the answer.
 const { Socket } = require('node:net')
 const { Job } = require('./job')
-const { encode, NotJson } = require('./json')
-const { attempt } = require('./outcome')
+const { lineOf } = require('./json')
+const { attempt, answerOf } = require('./outcome')
 
 const PROTOCOL = 1
-// A line of the program, as the worker bounds it.
-const MAX_LINE_BYTES = 1024 * 1024
-
-function lineOf(job, members, what) {
-  let line = `{"id":${JSON.stringify(job.key)}`
-  for (const [name, value] of Object.entries(members)) {
-    if (value !== undefined) line += `,"${name}":${encode(value)}`
-  }
-  line += '}\n'
-  if (line.length < MAX_LINE_BYTES / 3) return line
-  const bytes = Buffer.byteLength(line)
-  if (bytes <= MAX_LINE_BYTES) return line
-  throw new NotJson(`${what} has ${bytes} bytes, and a line has at most ${MAX_LINE_BYTES}: ` +
-    'store it elsewhere, and give its place')
-}
 
 class Program {
   #socket
@@ -72,8 +57,7 @@ class Program {
 
   async #run(job, identifier) {
     this.#running.set(job.key, job)
-    const answer = await attempt(this.#tasks.get(identifier), job,
-      (end) => lineOf(job, end, `the answer of ${job.identifier}`))
+    const answer = await attempt(this.#tasks.get(identifier), job, (end) => answerOf(job, end))
     job.isOver = true
     this.#running.delete(job.key)
     if (this.#out === '') setImmediate(() => this.#flush())

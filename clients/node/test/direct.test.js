@@ -127,13 +127,13 @@ test('a job in hand that a claim without an answer has claimed anew runs anew', 
 
 // A job that returns; resolves to the calls that have told the server of the end. `refuse` throws
 // where the server refuses.
-async function endsOf(refuse) {
+async function endsOf(refuse, act = () => 'done') {
   const { plain } = require('../lib/console')
   const before = plain.error
   plain.error = () => {}
   const [answered, isAnswered] = promised()
   const asked = []
-  const worker = workerOn({ claims: [[claimedRow('7')]], act: () => 'done',
+  const worker = workerOn({ claims: [[claimedRow('7')]], act,
     answer: async (text, values) => {
       refuse(text)
       const [call] = /(?:complete|fail)_many/.exec(text) ?? []
@@ -182,6 +182,29 @@ for (const code of ['0A000', '28000']) {
 test('an end whose data the server refuses fails the job, and says why', async () => {
   const asked = await endsOf((call) => { if (call === 'complete_many') throw refusal('22P02') })
   assert.deepStrictEqual(asked[1], 'fail_many {"7"} {"1"} {"the end was refused: refused: 22P02"}')
+})
+
+test('an answer or a checkpoint of more than a line fails the job, and says why', async () => {
+  const large = 'x'.repeat(1 << 20)
+  const acts = { answer: () => large, checkpoint: (_, job) => job.checkpoint(large) }
+  for (const [what, act] of Object.entries(acts)) {
+    const [asked] = await endsOf(() => {}, act)
+    assert.match(asked, new RegExp(`^fail_many .*the ${what}.* has 1048\\d+ bytes, and a line`))
+  }
+})
+
+test('large ends go to the server in several calls', async () => {
+  const [told, isTold] = promised()
+  const calls = []
+  const worker = workerOn({ claims: [['1', '2', '3', '4', '5'].map((id) => claimedRow(id))],
+    act: () => '"'.repeat(500_000),
+    answer: async (text, [ids] = []) => {
+      if (/complete_many/.test(text)) calls.push(idsOf(ids))
+      if (calls.flat().length === 5) isTold()
+    } })
+  await told
+  assert.strictEqual(await worker.stop(), true)
+  assert.deepStrictEqual(calls, [['1', '2', '3', '4'], ['5']])
 })
 
 test('a report that the server refuses is told of, and so is a sweep', async () => {
