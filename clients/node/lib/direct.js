@@ -12,8 +12,9 @@ const { arrayLiteral, checkVersion } = require('./calls')
 const { plain } = require('./console')
 const { EndQueue } = require('./end_queue')
 const { claimed } = require('./job')
-const { encode, lineOf } = require('./json')
+const { lineOf } = require('./json')
 const { attempt } = require('./outcome')
+const { ReportQueue } = require('./report_queue')
 const { isCut, Session } = require('./session')
 
 // What a claim or a beat waits for an answer at most.
@@ -39,6 +40,7 @@ class Direct {
   #claims
   #beats
   #ends
+  #reports
   #me
   #jobs = new Map()
   #handlers = new Set()
@@ -58,7 +60,12 @@ class Direct {
     const told = { notice, complain: (error) => this.#complain(error) }
     this.#claims = new Session(connect, told)
     this.#beats = new Session(connect, { ...told, prepare: (client) => this.#attach(client) })
-    this.#ends = new EndQueue((...call) => this.#ask(...call), (job) => this.#forget(job))
+    const ask = (...call) => this.#ask(...call)
+    this.#ends = new EndQueue(ask, (job) => this.#forget(job))
+    this.#reports = new ReportQueue(ask, (job, error) => {
+      if (error.code === 'PU001') this.#revoke(job)
+      else this.#complain(error)
+    })
   }
 
   /** Runs jobs until stop(), or until an operator asks the worker to leave. False where handlers
@@ -288,7 +295,8 @@ class Direct {
     clearTimeout(job.limit)
     clearTimeout(job.stall)
     const isLate = job.late && !end.done
-    this.#ends.add(job, isLate ? { late: job.late, error: end.error ?? 'it ended too late' } : end)
+    const told = isLate ? { late: job.late, error: end.error ?? 'it ended too late' } : end
+    this.#reports.finish(job).then(() => this.#ends.add(job, told))
   }
 
   #revoke(job) {
@@ -313,12 +321,7 @@ class Direct {
     }
     clearTimeout(job.stall)
     job.stall = this.#limit(job, job.stallMs, 'stall')
-    this.#ask(`SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint, $3::text, $4::float8,
-      $5::json, $6::text)`, [job.id, job.token, message, progress, checkpoint && encode(checkpoint),
-      stage]).catch((error) => {
-      if (error.code === 'PU001') this.#revoke(job)
-      else this.#complain(error)
-    })
+    this.#reports.add(job, { progress, message, stage, checkpoint })
   }
 }
 

@@ -207,6 +207,51 @@ test('large ends go to the server in several calls', async () => {
   assert.deepStrictEqual(calls, [['1', '2', '3', '4'], ['5']])
 })
 
+test('of many reports the newest goes, and the newest checkpoint, before the end', async () => {
+  const calls = []
+  const [ended, isEnded] = promised()
+  const worker = workerOn({ claims: [[claimedRow('7')]],
+    act: async (_, job) => {
+      job.checkpoint({ row: 1 })
+      await new Promise(setImmediate)
+      for (let row = 1; row <= 1000; row++) {
+        if (row === 2) job.checkpoint({ row })
+        job.progress(row / 1000, { message: `row ${row}` })
+      }
+      throw new Error('the end')
+    },
+    answer: async (text, values) => {
+      if (/progress\(/.test(text)) calls.push(values.slice(2, 5))
+      if (/fail_many/.test(text)) isEnded(calls.push('end'))
+    } })
+  await ended
+  await worker.stop()
+  assert.deepStrictEqual(calls, [[undefined, undefined, '{"row":1}'],
+    ['row 1000', 1, '{"row":2}'], 'end'])
+})
+
+test('an end waits for no report of another job but the one under way', async () => {
+  const calls = []
+  const [gate, open] = promised()
+  const [told, isTold] = promised()
+  const worker = workerOn({ claims: [['7', '8', '9'].map((id) => claimedRow(id))],
+    act: async (_, job) => {
+      if (job.id === '9') return
+      job.progress(0.5)
+      await told
+    },
+    answer: async (text, values) => {
+      const [call] = /progress|complete/.exec(text) ?? []
+      if (call) calls.push(`${call} ${idsOf(values[0])}`)
+      if (call === 'complete' && calls.length === 2) setImmediate(open)
+      if (calls.length === 3) isTold()
+      if (call === 'progress') await gate
+    } })
+  await told
+  await worker.stop()
+  assert.deepStrictEqual(calls.slice(0, 3), ['progress 7', 'complete 9', 'progress 8'])
+})
+
 test('a report that the server refuses is told of, and so is a sweep', async () => {
   const { plain } = require('../lib/console')
   const query = async (text) => {
