@@ -24,7 +24,8 @@ def error_text(raised):
         text = "".join(traceback.format_exception(type(raised), raised, frames)).rstrip()
     except BaseException:
         text = f"the handler raised a {type(raised).__name__} that cannot be shown"
-    return bounded(text.replace("\0", ""), _MAX_ERROR_BYTES)
+    # As pulse-worker writes what no text of the server has.
+    return bounded(text.replace("\0", "\ufffd"), _MAX_ERROR_BYTES)
 
 
 def _end_of(value):

@@ -124,8 +124,8 @@ def raised_in_async(error):
     return letter
 
 
-@pytest.mark.parametrize("error", [ValueError("two\0 words"), SystemExit("two words"),
-                                   asyncio.CancelledError("two words")])
+@pytest.mark.parametrize("error", [ValueError("two\0 words"), SystemExit("two\0 words"),
+                                   asyncio.CancelledError("two\0 words")])
 def test_whatever_a_handler_raises_fails_the_attempt_with_its_text(pulse, error):
     def letter():
         raise error
@@ -134,7 +134,7 @@ def test_whatever_a_handler_raises_fails_the_attempt_with_its_text(pulse, error)
         add_job(pulse.db, "letter")
         [attempt] = pulse.run_jobs([task(handler)])
         assert attempt.state == "ready"
-        assert attempt.error.endswith(": two words")
+        assert attempt.error.endswith(": two\ufffd words")
 
 
 def test_a_time_limit_of_the_test_ends_the_run():

@@ -197,7 +197,7 @@ class TestingTest < LibraryTest
         PgPulse.add_job(testing.db, 'letter')
         attempt, = testing.run_jobs(letter)
         assert_equal 'ready', attempt.state
-        assert_includes attempt.error, 'two words (Exception)'
+        assert_includes attempt.error, "two\u{FFFD} words (Exception)"
       end
     end
   end

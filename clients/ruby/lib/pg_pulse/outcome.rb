@@ -66,8 +66,9 @@ module PgPulse
       "the handler raised a #{error.class} that cannot be shown"
     end
 
-    # As UTF-8, without NUL, which no text of the server has; a text of bytes is taken for UTF-8.
-    def readable(text) = in_utf8(text).delete("\0")
+    # As UTF-8, and NUL, which no text of the server has, as pulse-worker writes it; a text of bytes
+    # is taken for UTF-8.
+    def readable(text) = in_utf8(text).tr("\0", "\u{FFFD}")
 
     def in_utf8(text)
       return text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace, replace: '?') unless
