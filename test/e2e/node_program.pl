@@ -112,9 +112,10 @@ drains_at_sigterm($worker, sub { wait_told('ended'); 1 == grep { /^ended/ } told
 
 my $driver = require_driver();
 SKIP: {
-    skip 'no node with the library pg', 1 if !$driver;
+    skip 'no node with the library pg', 2 if !$driver;
     local $ENV{DRIVER} = $driver;
     effect_happens_once(40, \&start);
+    goes_on_after_its_end(\&start);
 }
 
 subtest 'a program that no worker has started, without the library pg' => sub {

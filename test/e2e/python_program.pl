@@ -136,5 +136,7 @@ drains_at_sigterm($worker, sub { wait_told('ended', $_[0]) });
 
 effect_happens_once(40, \&start);
 
+goes_on_after_its_end(\&start);
+
 expect_healthy($node);
 done_testing();

@@ -128,6 +128,8 @@ drains_at_sigterm($worker, sub { wait_told('ended'); 1 == grep { /^ended/ } told
 
 effect_happens_once(20, \&start);
 
+goes_on_after_its_end(\&start);
+
 subtest 'a program that ends within the transaction of a handler' => sub {
     local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} =
       ($node->host, $node->port, scalar getpwuid($>), 'postgres');

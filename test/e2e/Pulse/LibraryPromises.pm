@@ -16,7 +16,7 @@ use Pulse::Server;
 
 our @EXPORT = qw(promise_on returns_results refuses_results refuses_payload survives_payloads
   ends_by_words tells_of_itself prints_with_its_job logs_stacks_whole takes_so_many is_told_to_end
-  survives_exit drains_at_sigterm effect_happens_once);
+  survives_exit drains_at_sigterm effect_happens_once goes_on_after_its_end);
 our @EXPORT_OK = qw(is_cancelled happens_once);
 
 use constant { DRAINED => 0, PRINTERS => 20, LINES => 3, STACKS => 15 };
@@ -293,6 +293,29 @@ sub effect_happens_once {
         is(wait_finished($undone), 'failed|1|0', 'a transaction that is rolled back fails the job');
         is(of_finished('last_error', $undone), 'its transaction did not commit', 'and says so');
         drain($killed);
+    };
+    return;
+}
+
+# `start`: as of effect_happens_once. The report of the handler tells the worker at once that the
+# claim is over.
+sub goes_on_after_its_end {
+    my ($start) = @_;
+    subtest 'a handler goes on after its transaction has ended the job' => sub {
+        local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} =
+          ($node->host, $node->port, scalar getpwuid($>), 'postgres');
+        my $worker = $start->('--pass-env', qw(PGHOST PGPORT PGUSER PGDATABASE));
+        my ($beside, $after) = map { gate($_) } 'beside its end', 'after its end';
+        my $bystander = act('gate', gate => $beside, options => $once);
+        wait_told('began', $bystander);
+        my $id = act('complete', dies => 'nowhere', gate => $after);
+        $worker->wait_for('revoked', job => $id);
+        open_gate('after its end');
+        is(wait_finished($id), 'completed|1|0', 'the job is completed');
+        is(wait_finished(act('echo', value => 1)), 'completed|1|0', 'the program runs other jobs');
+        open_gate('beside its end');
+        is(wait_finished($bystander), 'completed|1|0', 'and no other job notices');
+        drain($worker);
     };
     return;
 }

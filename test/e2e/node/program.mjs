@@ -32,7 +32,7 @@ function database() {
 
 // In one transaction: the effect, and the end of the job. `dies` says where the program is killed
 // in the first attempt.
-async function completeOnce({ dies }, job) {
+async function completeOnce({ dies, gate }, job) {
   const kill = (where) => {
     if (dies === where && job.attempt === 1) process.kill(process.pid, 'SIGKILL')
   }
@@ -45,6 +45,7 @@ async function completeOnce({ dies }, job) {
     kill('before the commit')
     await client.query(dies === 'never commits' ? 'ROLLBACK' : 'COMMIT')
     kill('after the commit')
+    if (gate) job.progress(0.5) || await waitForGate(gate)
   } finally {
     client.release()
   }

@@ -71,6 +71,9 @@ def complete_once(payload, job):
             connection.rollback()
         connection.commit()
     kill("after the commit", payload, job)
+    if "gate" in payload:
+        job.progress(0.5)
+        wait_for_gate(payload["gate"])
 
 
 def obey(job):

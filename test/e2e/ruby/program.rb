@@ -35,7 +35,7 @@ LOGGER = Logger.new($stderr)
 
 # In one transaction: the effect, and the end of the job. `dies` says where the program is killed in
 # the first attempt.
-def complete_once(dies, job)
+def complete_once(dies, gate, job)
   strike = lambda do |place|
     Process.kill('KILL', Process.pid) && sleep if dies == place && job.attempt == 1
   end
@@ -47,6 +47,7 @@ def complete_once(dies, job)
   strike['before the commit']
   db.exec(dies == 'never commits' ? 'ROLLBACK' : 'COMMIT')
   strike['after the commit']
+  job.progress(0.5) && wait_for_gate(gate) if gate
 ensure
   db&.close
 end
@@ -172,7 +173,7 @@ DEEDS = {
   'after its end' => ->(_, job) { Thread.new { print_behind_the_end(job) } && nil },
   'exit' => ->(*) { exit 7 },
   'hold' => ->(_, job) { hold(job) },
-  'complete' => ->(payload, job) { complete_once(payload['dies'], job) && nil },
+  'complete' => ->(payload, job) { complete_once(*payload.values_at('dies', 'gate'), job) && nil },
   'beyond all' => ->(_, job) { job.progress(50) },
   'stacks' => ->(payload, _) { log_stacks(payload['count']) },
   'lines' => ->(payload, job) { print_lines(payload['gate'], payload['count'], job) && nil }
