@@ -56,7 +56,7 @@ returns_results(
 refuses_payload('{"to": 7}', qr/the payload of checked is refused: to: str is wanted/,
     '{"to": "ada", "sent": "2026-11-28"}');
 survives_payloads(
-    deep => qr/the payload of act cannot be read: maximum recursion depth/,
+    reads_deep() ? () : (deep => qr/the payload of act cannot be read: maximum recursion/),
     digits => qr/the payload of act cannot be read: Exceeds the limit/);
 takes_so_many();
 is_told_to_end_directly(\&act_async);
@@ -66,7 +66,7 @@ ends_by_words_directly(
     'large rest' => qr/the answer of act has 20\d+ bytes/,
     'large checkpoint' => qr/the checkpoint has 2097\d+ bytes/,
     'raise exit' => qr/SystemExit: bye$/,
-    'raise elusive' => qr/^the handler raised a Elusive that cannot be shown$/);
+    'raise elusive' => qr/^the handler raised a Elusive that cannot be shown$|^acts\.Elusive$/m);
 
 subtest 'an async handler' => sub {
     my $done = act_async('complete');

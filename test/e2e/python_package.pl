@@ -33,7 +33,7 @@ run_in("$folder/source", "$python -m build --no-isolation --outdir ..");
 my ($wheel, $archive) = map { [ glob "$folder/$_" ] } qw(*.whl *.tar.gz);
 is("@$wheel", "$folder/pg_pulse-0.2.0-py3-none-any.whl",
     'the package has the version of the extension');
-is("@$archive", "$folder/pg-pulse-0.2.0.tar.gz", 'and so has the archive');
+like("@$archive", qr{^$folder/pg[-_]pulse-0\.2\.0\.tar\.gz$}, 'and so has the archive');
 my $files = run_in($folder, "$python -m zipfile -l @$wheel");
 like($files, qr{^$_ }m, "it has $_") for qw(pg_pulse/__init__.py pg_pulse/__main__.py
   pg_pulse/generated/functions.py pg_pulse/py.typed);

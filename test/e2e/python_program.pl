@@ -59,7 +59,7 @@ refuses_results(
 subtest 'whatever a handler raises is the error' => sub {
     my %error = (
         'raise hostile' => qr/acts\.Hostile: <exception str\(\) failed>$/,
-        'raise elusive' => qr/^the handler raised a Elusive that cannot be shown$/,
+        'raise elusive' => qr/^the handler raised a Elusive that cannot be shown$|^acts\.Elusive$/m,
         'raise exit' => qr/SystemExit: bye$/,
         'raise interrupt' => qr/KeyboardInterrupt$/,
         'raise no exception' => qr/TypeError: exceptions must derive from BaseException$/,
@@ -88,7 +88,7 @@ refuses_payload('{"to": "ada", "copies": [1, "two"]}',
     '{"to": "ada", "sent": "2026-11-28"}');
 
 survives_payloads(
-    deep => qr/the payload of act cannot be read: maximum recursion depth/,
+    reads_deep() ? () : (deep => qr/the payload of act cannot be read: maximum recursion/),
     digits => qr/the payload of act cannot be read: Exceeds the limit/);
 
 prints_with_its_job($worker, ASYNC, \&act_async);

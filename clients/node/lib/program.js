@@ -2,7 +2,7 @@
 // The program mode: lines of JSON to and from the worker that has started this program
 // (docs/programs.md). One socket, any number of jobs at once.
 //
-// Always holds: a job in #running has no answer yet; each job gets one answer, and no line after
+// Always holds: the handler of a job in #running runs; each job gets one answer, and no line after
 // the answer.
 const { Socket } = require('node:net')
 const { Job } = require('./job')
@@ -52,17 +52,27 @@ class Program {
   #handle(line) {
     const message = JSON.parse(line)
     if (!('cancel' in message)) return this.#run(new Job(this, message, line), message.task)
-    this.#running.get(message.cancel)?.cancel(message.reason, message.grace_ms)
+    const job = this.#running.get(message.cancel)
+    // The claim is over because the handler's own transaction has completed the job, and the handler
+    // may go on.
+    if (message.reason === 'lost' && job?.isCompleted) {
+      this.#answer(job, answerOf(job, { done: true }))
+    } else job?.cancel(message.reason, message.grace_ms)
   }
 
   async #run(job, identifier) {
     this.#running.set(job.key, job)
     const answer = await attempt(this.#tasks.get(identifier), job, (end) => answerOf(job, end))
-    job.isOver = true
     this.#running.delete(job.key)
-    if (this.#out === '') setImmediate(() => this.#flush())
-    this.#out += answer
+    this.#answer(job, answer)
     this.#endIfIdle()
+  }
+
+  #answer(job, line) {
+    if (job.isOver) return
+    job.isOver = true
+    if (this.#out === '') setImmediate(() => this.#flush())
+    this.#out += line
   }
 
   /** Writes what a job says of itself. */

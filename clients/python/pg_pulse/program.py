@@ -66,14 +66,23 @@ class Program:
             job = self._running[message["id"]] = Job(self, message, text)
             self._handlers.start(job, self._ended)
         elif job := self._running.get(message["cancel"]):
-            job.cancel(message["reason"], message["grace_ms"] / 1000)
+            # The claim is over because the handler's own transaction has completed the job, and the
+            # handler may go on.
+            if message["reason"] == "lost" and job.is_completed:
+                self._answer(job, {"done": True})
+            else:
+                job.cancel(message["reason"], message["grace_ms"] / 1000)
 
     def _ended(self, job, end):
+        del self._running[job.key]
+        self._answer(job, end)
+
+    def _answer(self, job, end):
         line, _ = ends.line_of_end(job, end)
         with self._lock:
+            if not job.is_over:
+                self._lines.append(line)
             job.is_over = True
-            self._lines.append(line)
-            del self._running[job.key]
         if not self._has_answers.is_set():
             self._has_answers.set()
 

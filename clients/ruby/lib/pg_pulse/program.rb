@@ -64,6 +64,10 @@ module PgPulse
       return start(message, line) unless message.key?('cancel')
 
       job = @lock.synchronize { @running[message['cancel']] }
+      # The claim is over because the handler's own transaction has completed the job, and the
+      # handler may go on.
+      return answer_done(job) if message['reason'] == 'lost' && job&.completed?
+
       job&.cancel(message['reason'], message['grace_ms'])
     rescue JSON::ParserError, SystemStackError => e
       refuse(line, e)
@@ -120,10 +124,17 @@ module PgPulse
     def finish(job, answer)
       exit! if Process.pid != @process
       @lock.synchronize do
+        write(answer) unless job.over
         job.over = true
         @running.delete(job.key)
         @idle.signal
-        write(answer)
+      end
+    end
+
+    def answer_done(job)
+      @lock.synchronize do
+        write(line(job, { done: 'true' }, 'the answer')) unless job.over
+        job.over = true
       end
     end
 
