@@ -107,6 +107,8 @@ DECLARE
   found_in record;
   job pulse.job;
   promotion record;
+  reason pulse_internal.explanation;
+  told text[] := '{}';
 BEGIN
   FOR found_in IN
     SELECT p.queue_name, p.job_id
@@ -120,9 +122,13 @@ BEGIN
     END IF;
     SELECT * INTO job FROM pulse.job AS j WHERE j.id = found_in.job_id;
     SELECT * INTO promotion FROM pulse_internal.promotion_of(job.queue_name, job.id);
-    IF job.id <> ALL (promotion.opened) THEN
-      RETURN QUERY SELECT * FROM pulse_internal.explain_queue(job, promotion.opened);
-    END IF;
+    CONTINUE WHEN job.id = ANY (promotion.opened);
+    -- All queues within a level have the reason of the level.
+    FOR reason IN SELECT * FROM pulse_internal.explain_queue(job, promotion.opened) LOOP
+      CONTINUE WHEN reason.detail = ANY (told);
+      told := told || reason.detail;
+      RETURN NEXT reason;
+    END LOOP;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queues_of(text) IS

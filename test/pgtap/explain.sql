@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(108);
+SELECT plan(109);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -302,6 +302,12 @@ SELECT count(pulse.add_job_after(ARRAY[:parent], 'bulk')) FROM generate_series(1
 SELECT pulse.add_job_after(ARRAY[:other], 'mail') \g /dev/null
 SELECT is(reasons_of_task('mail'), format('job parents {%s}, line place', :other),
   'a task whose job waits for another is found behind a thousand that do');
+
+SELECT pulse.pause_queue('whole') \g /dev/null
+SELECT pulse.add_job('whole', queue_name => 'whole/' || n) FROM generate_series(1, 3) AS n
+  \g /dev/null
+SELECT is(count(*), 1::bigint, 'a reason of a level is told once for all queues within')
+  FROM pulse.explain_task('whole') AS e WHERE e.detail LIKE 'Queue ''whole'' is paused%';
 
 -- --- numbers up to the bound --------------------------------------------------------------------
 
