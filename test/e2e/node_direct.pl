@@ -49,7 +49,8 @@ takes_so_many();
 is_told_to_end_directly();
 ends_by_words_directly(
     bigint => qr/the result of act is no JSON/, large => qr/the answer of act has 2097\d+ bytes/,
-    'large checkpoint' => qr/the checkpoint has 2097\d+ bytes/, 'throw null' => qr/^the handler threw null$/);
+    'large checkpoint' => qr/the checkpoint has 2097\d+ bytes/,
+    'throw null' => qr/^the handler threw null$/);
 survives_restart_directly();
 ends_at_sigterm_directly($program, GRACE => 60_000);
 ends_without_server_directly();

@@ -243,8 +243,8 @@ class Direct {
       [me.id, count, arrayLiteral(tasks.map((task) => task.identifier))], ANSWER_MS)
     } catch (error) {
       if (!isCut(error)) throw error
-      // The answer may be lost, and the jobs claimed. A job that ends on the other session meanwhile
-      // may still be in the answer.
+      // The answer may be lost, and the jobs claimed. A job that ends on the other session
+      // meanwhile may still be in the answer.
       const known = new Map(this.#jobs)
       const text = `${CLAIM}held($1::text::bigint) AS c`
       const held = await this.#claims.ask(text, [me.id], ANSWER_MS)

@@ -43,7 +43,7 @@ function encode(value, what) {
 /** A value as the document that encode() makes of it by now. */
 const frozen = (value, what) => ({ [RAW]: encode(value, what) })
 
-/** What a job says, as a line of the worker protocol; `what` names the value where it is too large. */
+/** What a job says, as a line of the worker protocol; `what` names a value that is too large. */
 function lineOf(job, members, what) {
   let line = `{"id":${JSON.stringify(job.key)}`
   for (const [name, value] of Object.entries(members)) {

@@ -10,7 +10,8 @@ const SETTLE_MS = 30_000
 
 // Whatever the defaults of the database are. A standby refuses the first: its answers are of a time
 // before, and it carries nothing out.
-const SETTINGS = `SET transaction_read_only = off; SET default_transaction_isolation = 'read committed';
+const SETTINGS = `SET transaction_read_only = off;
+  SET default_transaction_isolation = 'read committed';
   SET default_transaction_read_only = off; SET statement_timeout = 0; SET lock_timeout = 0;
   SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
   SET jit = off; SET max_parallel_workers_per_gather = 0`
