@@ -6,6 +6,20 @@ const pulse = require('..')
 const { Direct } = require('../lib/direct')
 const { Session } = require('../lib/session')
 
+test('a session asks its client one query after the other', async () => {
+  let [underWay, most] = [0, 0]
+  const query = async () => {
+    most = Math.max(most, ++underWay)
+    await new Promise(setImmediate)
+    underWay--
+    return { rows: [most] }
+  }
+  const client = { on() {}, connect: async () => {}, query, end: async () => {} }
+  const session = new Session(() => client, {})
+  const answers = Array.from({ length: 3 }, () => session.query('SELECT 1'))
+  assert.deepStrictEqual(await Promise.all(answers), [[1], [1], [1]])
+})
+
 // What a server says to a worker of the direct mode that has nothing to do.
 const ANSWERS = [
   [/pg_backend_pid/, [{ pid: 1 }]],
@@ -233,20 +247,24 @@ test('of many reports the newest goes, and the newest checkpoint, before the end
 test('an end waits for no report of another job but the one under way', async () => {
   const calls = []
   const [gate, open] = promised()
+  const [ended, isEnded] = promised()
   const [told, isTold] = promised()
   const worker = workerOn({ claims: [['7', '8', '9'].map((id) => claimedRow(id))],
     act: async (_, job) => {
-      if (job.id === '9') return
+      if (job.id === '9') return isEnded()
       job.progress(0.5)
       await told
     },
     answer: async (text, values) => {
       const [call] = /progress|complete/.exec(text) ?? []
       if (call) calls.push(`${call} ${idsOf(values[0])}`)
-      if (call === 'complete' && calls.length === 2) setImmediate(open)
       if (calls.length === 3) isTold()
       if (call === 'progress') await gate
     } })
+  await ended
+  // Until the end waits for its turn.
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+  open()
   await told
   await worker.stop()
   assert.deepStrictEqual(calls.slice(0, 3), ['progress 7', 'complete 9', 'progress 8'])
