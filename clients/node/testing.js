@@ -22,32 +22,67 @@ class Record {
   }
 }
 
-const BEGIN = /^\s*(?:begin|start\s+transaction)\b/i
-const COMMIT = /^\s*(?:commit|end)\b/i
-const ROLLBACK = /^\s*(?:rollback|abort)\b(?!\s+to\b)/i
+// What is no statement: comments, and texts, which may hold anything.
+const QUOTED = /\$(\w*)\$.*?\$\1\$|'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*.*?\*\//gs
+const controls = {
+  begin: /^\s*(?:begin\b(?!\s+atomic\b)|start\s+transaction\b)/i,
+  commit: /^\s*(?:commit|end)\b/i,
+  rollback: /^\s*(?:rollback|abort)\b(?!\s+to\b)/i,
+}
+
+/** The member of `controls` that a query is; undefined for all other queries. */
+function controlOf(query) {
+  const text = String(query?.text ?? query).replace(QUOTED, "''")
+  const statements = text.split(';').filter((each) => each.trim())
+  const found = statements.map((each) => Object.keys(controls).find((name) =>
+    controls[name].test(each)))
+  if (statements.length < 2 || /\bbegin\s+atomic\b/i.test(text) || !found.some(Boolean)) {
+    return found[0]
+  }
+  throw new Error('the transactions of a test are savepoints: give BEGIN, COMMIT and ROLLBACK ' +
+    'each a query of its own')
+}
+
+const LEVELS = Symbol('levels')
 
 /** A client, and a pool, whose transactions are savepoints of the test's transaction. */
 function nested(client) {
   let depth = 0
-  const savepoint = () => `pulse_test_${depth}`
+  const levels = {
+    /** Returns the level of the transaction that begins. */
+    async begin() {
+      await client.query(`SAVEPOINT pulse_test_${depth + 1}`)
+      return ++depth
+    },
+    /** Keeps what the transaction has done; one that was left open inside has done nothing. */
+    async commit(level = depth) {
+      if (level < depth) await levels.rollback(level + 1)
+      await client.query('SELECT pulse_tap.check_constraints()')
+      const released = await client.query(`RELEASE SAVEPOINT pulse_test_${level}`)
+      depth = level - 1
+      return released
+    },
+    async rollback(level = depth) {
+      await client.query(`ROLLBACK TO SAVEPOINT pulse_test_${level}`)
+      depth = level - 1
+      return client.query(`RELEASE SAVEPOINT pulse_test_${level}`)
+    },
+  }
+  // Asynchronous, so that a text that is refused rejects.
+  const control = async (query) => {
+    const name = controlOf(query)
+    return name && (name === 'begin' || depth > 0) ? levels[name] : undefined
+  }
   const db = {
-    connect: async () => db,
+    [LEVELS]: levels,
+    connect: async (callback) => (callback ? callback(null, db, db.release) : db),
     release() {},
     async end() {},
-    async query(text, values) {
-      if (BEGIN.test(text)) {
-        depth++
-        return client.query(`SAVEPOINT ${savepoint()}`)
-      }
-      if (depth > 0 && COMMIT.test(text)) {
-        await client.query('SELECT pulse_tap.check_constraints()')
-        return client.query(`RELEASE SAVEPOINT pulse_test_${depth--}`)
-      }
-      if (depth > 0 && ROLLBACK.test(text)) {
-        await client.query(`ROLLBACK TO SAVEPOINT ${savepoint()}`)
-        return client.query(`RELEASE SAVEPOINT pulse_test_${depth--}`)
-      }
-      return client.query(text, values)
+    query(...given) {
+      const callback = typeof given.at(-1) === 'function' ? given.pop() : undefined
+      const answer = control(given[0]).then((run) => (run ? run() : client.query(...given)))
+      if (!callback) return answer
+      answer.then((result) => callback(null, result), callback)
     },
   }
   return db
@@ -62,15 +97,32 @@ async function claim(db, identifiers, record) {
 
 /** Runs the handler; its rows are gone where it throws, as those of a transaction of its own. */
 async function endOf(db, task, job) {
-  await db.query('BEGIN')
+  const { begin, commit, rollback } = db[LEVELS]
+  const level = await begin()
   const end = await attempt(task, job)
-  if (end.error !== undefined) return db.query('ROLLBACK').then(() => end)
+  if (end.error !== undefined) return rollback(level).then(() => end)
   try {
-    await db.query('COMMIT')
-    return end
+    await commit(level)
   } catch (error) {
-    await db.query('ROLLBACK')
+    await rollback(level)
     return attempt({ handler() { throw error } }, job)
+  }
+  return end.done && await isHeld(db, job) ? { error: 'its transaction did not commit' } : end
+}
+
+/** Whether the claim goes on of a job whose handler says that its transaction has ended the job. */
+async function isHeld(db, job) {
+  const { begin, rollback } = db[LEVELS]
+  const level = await begin()
+  try {
+    await query(db, 'SELECT FROM pulse.held_job($1::text::bigint, $2::text::bigint)',
+      [job.id, job.token])
+    return true
+  } catch (error) {
+    if (error.code === 'PU001') return false
+    throw error
+  } finally {
+    await rollback(level)
   }
 }
 
@@ -119,7 +171,8 @@ async function runNext(db, tasks) {
 
 /** Runs the due jobs of these tasks in the caller's transaction, one after the other, until none is
  * due. Returns one object for each attempt. */
-async function runJobs(db, tasks, { max = MAX_JOBS } = {}) {
+async function runJobs(client, tasks, { max = MAX_JOBS } = {}) {
+  const db = client[LEVELS] ? client : nested(client)
   if (!isRouted) route(console)
   isRouted = true
   const byName = new Map(tasks.map((task) => [task.identifier, task]))

@@ -14,7 +14,6 @@ const MAX_LENGTH = 4 << 20
 const CLAIMS = '$1::text::bigint[], $2::text::bigint[]'
 const text = (document) => (document === undefined ? null : encode(document))
 const seconds = (number) => (number === undefined ? null : interval(number))
-const stored = (error) => error.replaceAll('\0', '')
 
 // For each kind of end, which has the member of that name, the call that reports several, and the
 // arguments of one end behind id and token.
@@ -26,11 +25,11 @@ const reports = {
     AS e(i, t, s, c), pulse.snooze(i, t, s, c)`,
   ({ snooze, checkpoint }) => [seconds(snooze), text(checkpoint)]],
   late: [`SELECT outcome FROM pulse.fail_late(${CLAIMS}, $3::text::text[], $4::text::text[])`,
-    ({ error, late }) => [stored(error), late]],
+    ({ error, late }) => [error, late]],
   error: [`SELECT outcome FROM pulse.fail_many(${CLAIMS}, $3::text::text[], $4::text::bool[],
     $5::text::interval[], $6::text::json[])`,
   ({ error, retry, retry_in, payload }) =>
-    [stored(error), retry ?? true, seconds(retry_in), text(payload)]],
+    [error, retry ?? true, seconds(retry_in), text(payload)]],
   result: [`SELECT outcome FROM pulse.complete_many(${CLAIMS}, $3::text::json[])`,
     ({ result }) => [text(result) === 'null' ? null : text(result)]],
 }

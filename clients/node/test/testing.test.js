@@ -124,6 +124,74 @@ test(
   }),
 )
 
+test(
+  'an attempt ends as in production',
+  rolledBack(pool, async ({ db, runJobs }) => {
+    const ends = {
+      undone: async (_, job) => {
+        await db.query('BEGIN')
+        await job.complete(db)
+        await db.query('ROLLBACK')
+      },
+      open: async (_, job) => {
+        await db.query('BEGIN')
+        await job.complete(db)
+      },
+      nul: async () => { throw 'a\0b' },
+      large: async () => 'x'.repeat(1 << 20),
+    }
+    const states = {}
+    for (const [name, handler] of Object.entries(ends)) {
+      await addJob(db, name, {}, { maxAttempts: 1 })
+      const [{ state, error }] = await runJobs([task(name, handler)])
+      states[name] = `${state}: ${error.replace(/ has \d+.*| at .*/s, '')}`
+    }
+    assert.deepStrictEqual(states, {
+      undone: 'failed: its transaction did not commit',
+      open: 'failed: its transaction did not commit',
+      nul: 'failed: ab',
+      large: 'failed: NotJson: the answer of large',
+    })
+  }),
+)
+
+test(
+  'the rows of a handler that throws are gone, also those before a transaction of its own',
+  rolledBack(pool, async ({ db, runJobs }) => {
+    const twice = task('twice', async () => {
+      await db.query('INSERT INTO mail VALUES (1)')
+      await db.query('BEGIN')
+      await db.query('INSERT INTO mail VALUES (2)')
+      throw new Error('between')
+    })
+    await addJob(db, 'twice')
+    assert.strictEqual((await runJobs([twice]))[0].state, 'ready')
+    assert.deepStrictEqual((await db.query('SELECT * FROM mail')).rows, [])
+  }),
+)
+
+test(
+  'queries of a test, in each of their shapes',
+  rolledBack(pool, async ({ db }) => {
+    for (const text of [
+      'BEGIN; INSERT INTO mail VALUES (1); COMMIT',
+      'INSERT INTO mail VALUES (1); COMMIT',
+    ]) {
+      await assert.rejects(db.query(text), /each a query of its own/)
+    }
+    await db.query({ text: '/* one; */ BEGIN -- two' })
+    await db.query("DO $$ BEGIN INSERT INTO mail VALUES (1); END $$; SELECT '; COMMIT'")
+    await db.query({ text: 'ROLLBACK' })
+    const asked = (...query) =>
+      new Promise((resolve) => db.query(...query, (...answer) => resolve(answer)))
+    const [none, { rows }] = await asked('SELECT $1::int AS n', [7])
+    assert.deepStrictEqual([none, rows], [null, [{ n: 7 }]])
+    assert.deepStrictEqual((await asked('SELECT * FROM mail'))[1].rows, [])
+    assert.match((await asked('BEGIN; COMMIT'))[0].message, /each a query of its own/)
+    assert.strictEqual(await new Promise((resolve) => db.connect((_, it) => resolve(it))), db)
+  }),
+)
+
 test('a database without pg_pulse_tap is told what to install', async () => {
   await pool.query('CREATE DATABASE untested')
   const bare = new pg.Pool({ database: 'untested' })
