@@ -84,7 +84,8 @@ class Job {
 
   /** Reports progress: a fraction from 0 to 1, and what is being done. */
   progress(fraction, { message, stage } = {}) {
-    if (fraction != null && !(fraction >= 0 && fraction <= 1)) {
+    const isFraction = typeof fraction === 'number' && fraction >= 0 && fraction <= 1
+    if (fraction != null && !isFraction) {
       throw new RangeError(`progress is a fraction from 0 to 1, and not ${fraction}`)
     }
     this.#tell({ progress: fraction ?? undefined, message: shown(message), stage: shown(stage) })

@@ -132,7 +132,7 @@ test('what a job says of itself, also by methods that a handler has taken out', 
   log(`${'x'.repeat(3999)}🙂`)
   assert.deepStrictEqual(told.slice(3).map(({ message, log }) => (message ?? log).at(-1)),
     ['\ufffd', '\ufffd'])
-  for (const wrong of [50, -1, NaN, 'half']) {
+  for (const wrong of [50, -1, NaN, 'half', '0.5', true]) {
     assert.throws(() => progress(wrong), /a fraction from 0 to 1, and not/)
   }
   for (const wrong of [-1, NaN, '5 minutes', null]) {
