@@ -4,8 +4,8 @@
 const { AsyncLocalStorage } = require('node:async_hooks')
 const { format, inspect } = require('node:util')
 
-const levels = { debug: 'debug', trace: 'debug', dir: 'info', log: 'info', info: 'info',
-  warn: 'warning', error: 'error' }
+const levels = { debug: 'debug', trace: 'debug', dir: 'info', dirxml: 'info', log: 'info',
+  info: 'info', warn: 'warning', error: 'error' }
 
 /** The job whose handler runs; undefined outside of handlers. */
 const current = new AsyncLocalStorage()

@@ -141,6 +141,20 @@ test('what a job says of itself, also by methods that a handler has taken out', 
   }
 })
 
+test('what each method of console prints goes to the log of the job', () => {
+  const printed = []
+  const logged = []
+  const stream = { write: (text) => printed.push(text), on() {}, once() {}, removeListener() {} }
+  const own = new console.Console(stream)
+  require('../lib/console').route(own)
+  current.run({ log: (text) => logged.push(text) }, () => {
+    for (const method of ['log', 'info', 'warn', 'error', 'debug', 'dir', 'dirxml', 'trace',
+      'table', 'group', 'count']) own[method]('x')
+    own.assert(false, 'x')
+  })
+  assert.deepStrictEqual([printed, logged.length], [[], 12])
+})
+
 test('ids of parents are texts, as all ids', () => {
   const job = { id: '9', parents: [{ id: 7, key: 'a', state: 'completed', result: { id: 1 } }] }
   assert.deepStrictEqual(new Job({}, { id: '9', job }, '').parents, [
