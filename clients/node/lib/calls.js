@@ -94,11 +94,11 @@ const results = {
   nothing: () => undefined,
 }
 
-async function call(db, name, positional, options = {}) {
+async function call(db, name, positional, options) {
   const { given, takes, gives } = functions[name]
   const values = {}
   given.forEach((argument, i) => { values[argument] = positional[i] })
-  for (const argument of Object.keys(options)) {
+  for (const argument of Object.keys(options ?? {})) {
     if (!(argument in takes)) {
       throw new TypeError(`${name} has no option ${argument}: it has ` +
         Object.keys(takes).filter((other) => !given.includes(other)).join(', '))
@@ -117,7 +117,8 @@ for (const [name, { given }] of Object.entries(functions)) {
 }
 
 /** Adds a job in the caller's transaction; with `unique` once in a period. */
-calls.addJob = (db, identifier, payload, { unique, ...options } = {}) => {
+calls.addJob = (db, identifier, payload, given) => {
+  const { unique, ...options } = given ?? {}
   if (!unique) return call(db, 'addJob', [identifier, payload], options)
   const unknown = Object.keys(unique).find((name) => !['for', 'by', 'states'].includes(name))
   if (unknown || unique.for === undefined) {
@@ -140,7 +141,7 @@ function flowDocument(jobs) {
   return `[${jobs.map(object).join(',')}]`
 }
 
-calls.addFlow = (db, jobs, options = {}) => call(db, 'addFlow', [json(flowDocument(jobs))], options)
+calls.addFlow = (db, jobs, options) => call(db, 'addFlow', [json(flowDocument(jobs))], options)
 
 const major = (version) => version.split('.').slice(0, 2).join('.')
 

@@ -171,6 +171,18 @@ test('what a handler does when its signal comes is of its job', () => {
   assert.deepStrictEqual(seen, [job])
 })
 
+test('options that are null are none', async () => {
+  const texts = []
+  const db = { query: async (text) => { texts.push(text); return [] } }
+  for (const options of [[], [null]]) {
+    await pulse.addJob(db, 'x', {}, ...options)
+    await pulse.addFlow(db, [], ...options)
+    await pulse.ended(db, [], ...options)
+    await pulse.task('x', () => {}).add(db, {}, ...options)
+  }
+  assert.deepStrictEqual(texts.slice(0, 4), texts.slice(4))
+})
+
 test('a wrong argument is refused', async () => {
   const db = { query: async () => [] }
   const refused = (call, message) => assert.rejects(async () => call(), { message })
