@@ -31,6 +31,10 @@ function inSql(object) {
 const specMembers = ['identifier', 'payload', 'queue_name', 'run_at', 'max_attempts', 'job_key',
   'priority', 'flags']
 
+// A null is no value of a record, and a payload may be null.
+const specColumns = specMembers.map((name) =>
+  (name === 'payload' ? "coalesce(r.payload, s -> 'payload')" : `r.${name}`)).join(', ')
+
 function specOf(job) {
   const spec = inSql(job)
   const unknown = Object.keys(spec).find((name) => !specMembers.includes(name))
@@ -64,8 +68,8 @@ function parameter(type, value, name) {
 function placeholder(type, n) {
   if (type === 'json' || type === 'text') return `$${n}::${type}`
   if (type !== 'pulse.job_spec[]') return `$${n}::text::${type}`
-  return 'ARRAY(SELECT json_populate_record(NULL::pulse.job_spec, s) ' +
-    `FROM json_array_elements($${n}::json) AS s)`
+  return `ARRAY(SELECT ROW(${specColumns})::pulse.job_spec
+    FROM json_array_elements($${n}::json) AS s, json_populate_record(NULL::pulse.job_spec, s) AS r)`
 }
 
 const statements = new Map()

@@ -32,13 +32,9 @@ async function inTransaction(use, begin = 'BEGIN') {
   })
 }
 
-const jobsOf = async (identifier) =>
-  (
-    await pool.query(
-      'SELECT id::text, payload, queue_name, state FROM pulse.job WHERE identifier = $1 ORDER BY 1',
-      [identifier],
-    )
-  ).rows
+const jobsOf = async (identifier) => (await pool.query(
+  'SELECT id::text, payload, queue_name, state FROM pulse.job WHERE identifier = $1 ORDER BY 1',
+  [identifier])).rows
 
 test('a job and a row of the caller are one transaction', async () => {
   await pool.query('CREATE TABLE purchase (id int)')
@@ -273,6 +269,12 @@ test('a task checks a payload before it adds a job', async () => {
   )
   await mail.add(pool, { to: 'ada' })
   assert.strictEqual((await jobsOf('checked')).length, 1)
+})
+
+test('a payload that is null is null, however the job is added', async () => {
+  await addJob(pool, 'null', null)
+  await pulse.addJobs(pool, [{ identifier: 'null', payload: null }, { identifier: 'null' }])
+  assert.deepStrictEqual((await jobsOf('null')).map((job) => job.payload), [null, null, {}])
 })
 
 test('each call is a statement that the server understands', async () => {
