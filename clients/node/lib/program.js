@@ -53,8 +53,8 @@ class Program {
     const message = JSON.parse(line)
     if (!('cancel' in message)) return this.#run(new Job(this, message, line), message.task)
     const job = this.#running.get(message.cancel)
-    // The claim is over because the handler's own transaction has completed the job, and the handler
-    // may go on.
+    // The claim is over because the handler's own transaction has completed the job, and the
+    // handler may go on.
     if (message.reason === 'lost' && job?.isCompleted) {
       this.#answer(job, answerOf(job, { done: true }))
     } else job?.cancel(message.reason, message.grace_ms)
