@@ -232,6 +232,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.held_by_unserved(identifiers text[])
   SET jit = off AS $$
 DECLARE
   bound CONSTANT int := 100;
+  each CONSTANT int := greatest(10, 2 * bound / greatest(cardinality(identifiers), 1));
   moment CONSTANT timestamptz := pulse.now();
   asked text[] := '{}';
   named int := 0;
@@ -239,7 +240,7 @@ DECLARE
     SELECT DISTINCT f.queue_name FROM unnest(identifiers) AS i (identifier) CROSS JOIN LATERAL (
       SELECT j.queue_name FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.identifier = i.identifier
-       ORDER BY j.priority, j.run_at LIMIT bound + 1) AS f
+       ORDER BY j.priority, j.run_at LIMIT each) AS f
      WHERE f.queue_name IS NOT NULL LIMIT bound + 1);
   name text;
 BEGIN
@@ -254,9 +255,9 @@ BEGIN
       EXIT WHEN named > 10;
       RETURN NEXT;
     END LOOP;
-    EXIT WHEN named > 10;
+    EXIT WHEN named > 10 OR cardinality(asked) >= 25;
   END LOOP;
-  IF named > 10 OR cardinality(names) > bound THEN
+  IF named > 10 OR named > 0 AND (cardinality(asked) >= 25 OR cardinality(names) > bound) THEN
     level := NULL;
     what := 'places';
     RETURN NEXT;
@@ -264,5 +265,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.held_by_unserved(text[]) IS
   'Returns the first ten queues and levels that have no place or token left for others because '
-  'open jobs of these unserved tasks have places or tokens, and for which due jobs wait: among the '
-  'queues of 100 open jobs of each task. A last row without a level: there may be more.';
+  'open jobs of these unserved tasks have places or tokens, and for which due jobs wait: of 25 full '
+  'queues and levels among the queues of the first 200 open jobs, ten of each task at least. A last '
+  'row without a level: there may be more.';
