@@ -265,6 +265,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.held_by_unserved(text[]) IS
   'Returns the first ten queues and levels that have no place or token left for others because '
-  'open jobs of these unserved tasks have places or tokens, and for which due jobs wait: of 25 full '
-  'queues and levels among the queues of the first 200 open jobs, ten of each task at least. A last '
-  'row without a level: there may be more.';
+  'open jobs of these unserved tasks have places or tokens, and for which due jobs wait: of 25 '
+  'full queues and levels among the queues of the first 200 open jobs, ten of each task at least. '
+  'A last row without a level: there may be more.';
