@@ -1,7 +1,7 @@
 """The program mode: lines of JSON to and from the worker that has started this program
 (docs/programs.md). One socket, any number of jobs at once.
 
-Always holds, under _lock: a job in _running has no answer yet; each job gets one answer, and no
+Always holds, under _lock: the handler of a job in _running runs; each job gets one answer, and no
 line after the answer. Whoever holds _sending writes the lines of all. Lines of logs and progress go
 at once: the handler may end the program next. Answers go together, from a thread of their own."""
 import json
@@ -74,15 +74,17 @@ class Program:
                 job.cancel(message["reason"], message["grace_ms"] / 1000)
 
     def _ended(self, job, end):
-        del self._running[job.key]
-        self._answer(job, end)
+        self._answer(job, end, has_ended=True)
 
-    def _answer(self, job, end):
+    # A job leaves with its answer: where none runs and no line comes, serve() closes the socket.
+    def _answer(self, job, end, has_ended=False):
         line, _ = ends.line_of_end(job, end)
         with self._lock:
             if not job.is_over:
                 self._lines.append(line)
             job.is_over = True
+            if has_ended:
+                del self._running[job.key]
         if not self._has_answers.is_set():
             self._has_answers.set()
 

@@ -14,6 +14,7 @@ import pathlib
 import queue
 import re
 import shutil
+import socket
 import sys
 import threading
 import types
@@ -22,7 +23,7 @@ from unittest import mock
 
 import pg_pulse
 import pytest
-from pg_pulse import calls, document, ends, errors, handlers, output
+from pg_pulse import calls, document, ends, errors, handlers, output, program
 
 ROOT = pathlib.Path(__file__).parents[3]
 VECTORS = json.loads((ROOT / "clients/vectors/unique_keys.json").read_text())
@@ -324,3 +325,18 @@ def test_a_log_that_is_gone_ends_nothing(monkeypatch):
     for stream in (closed, broken):
         monkeypatch.setattr(output, "_plain_stdout", stream)
         output.say("ship 7: sent")
+
+
+def test_a_job_leaves_the_program_with_its_answer(monkeypatch):
+    theirs, ours = socket.socketpair()
+    of_nobody = types.SimpleNamespace(tasks={}, takes=1)
+    served = program.Program(theirs.detach(), of_nobody, None)
+    job = types.SimpleNamespace(key="17", is_over=False)
+    served._running[job.key] = job
+    in_hand = []
+    monkeypatch.setattr(ends, "line_of_end", lambda each, end: (
+        in_hand.append(each.key in served._running) or b"answer\n", end))
+    served._ended(job, {"result": None})
+    assert in_hand == [True]
+    assert (served._running, served._lines) == ({}, [b"answer\n"])
+    ours.close()
