@@ -44,9 +44,9 @@ inline SessionSettings shared_settings() {
 
 // Of a session in which no code of the application runs: arrays with NULL are sent, notices are
 // read, and no statement is worth a compilation or the start of another process.
-inline SessionSettings own_settings() {
+inline SessionSettings own_settings(const char* lock_timeout = "0") {
   SessionSettings settings = shared_settings();
-  settings.insert(settings.end(), {{"lock_timeout", "0"},
+  settings.insert(settings.end(), {{"lock_timeout", lock_timeout},
                                    {"array_nulls", "on"},
                                    {"client_min_messages", "notice"},
                                    {"jit", "off"},

@@ -118,7 +118,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.named_blockers(int, oid) IS
   'Returns for whom a process waits that awaits a lock on this table, as a part of a sentence; '
-  'NULL where the process waits for nobody.';
+  'NULL for a process that awaits no lock.';
 
 -- Awaited locks count: later sessions wait behind an awaited lock.
 CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS

@@ -27,16 +27,12 @@ constexpr const char* kSetSettings =
 constexpr const char* kLockPatience = "5s";
 constexpr const char* kWhoHoldsIt =
     "A lock kept the answer for 5 seconds: pulse doctor, and /doctor of pulse serve, name who "
-    "holds "
-    "the lock.";
+    "holds the lock.";
 
 // Of several nodes each writes times in the same zone, so that a reader can compare the times.
 Params settings_params(int backend_pid, bool is_node) {
-  statements::SessionSettings settings = statements::own_settings();
+  statements::SessionSettings settings = statements::own_settings(kLockPatience);
   settings.insert(settings.end(), {{"extra_float_digits", "1"}, {"IntervalStyle", "postgres"}});
-  for (auto& [name, value] : settings) {
-    if (name == "lock_timeout") value = kLockPatience;
-  }
   if (is_node) settings.emplace_back("TimeZone", "UTC");
   std::vector<std::string> names;
   std::vector<std::string> values;
