@@ -31,7 +31,8 @@ function stackOf(error) {
   return texts.join('\ncaused by ')
 }
 
-/** The text of whatever a handler has thrown, bounded, and without NUL, which no server stores. */
+/** The text of whatever a handler has thrown, bounded; NUL, which no server stores, is as
+ * pulse-worker writes it. */
 function errorText(thrown) {
   let text
   try {
@@ -40,7 +41,7 @@ function errorText(thrown) {
   } catch {
     text = 'the handler threw a value that cannot be shown'
   }
-  const bytes = Buffer.from(text.replaceAll('\0', ''))
+  const bytes = Buffer.from(text.replaceAll('\0', '\uFFFD'))
   if (bytes.length <= MAX_ERROR_BYTES) return bytes.toString()
   // The bytes of a character that is cut become the sign for what cannot be read.
   return `${bytes.toString('utf8', 0, MAX_ERROR_BYTES).replace(/\uFFFD+$/, '')}…`

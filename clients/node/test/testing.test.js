@@ -149,7 +149,7 @@ test(
     assert.deepStrictEqual(states, {
       undone: 'failed: its transaction did not commit',
       open: 'failed: its transaction did not commit',
-      nul: 'failed: ab',
+      nul: 'failed: a\uFFFDb',
       large: 'failed: NotJson: the answer of large',
     })
   }),
