@@ -34,20 +34,26 @@ void end_names(PromotionBudget* budget, BucketNames* names) {
 
 // Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
 bool next_mark(MarkSource* marks) {
+  const PromotionBudget& budget = *marks->budget;
   int bucket;
-  if (marks->marks_left-- <= 0 || !may_promote(*marks->budget) || !take_promotion_mark(&bucket))
+  if (marks->places == budget.places_left && marks->vain_left-- > 0) marks->marks_left++;
+  if (marks->marks_left-- <= 0 || !may_promote(budget) || !take_promotion_mark(&bucket))
     return false;
-  if (bucket >= parent_mark(0))
-    marks->budget->more |= resolve_waits(bucket - parent_mark(0));
-  else
+  bool is_queue = bucket < parent_mark(0);
+  marks->places = is_queue && !budget.lets_join ? budget.places_left : -1;
+  if (is_queue)
     marks->names = names_of_bucket(bucket);
+  else
+    marks->budget->more |= resolve_waits(bucket - parent_mark(0));
   return true;
 }
 
 bool next_marked(QueueSource* source, Candidate* candidate) {
   auto* marks = static_cast<MarkSource*>(source);
-  while (!next_name(marks->budget, &marks->names))
+  while (!next_name(marks->budget, &marks->names)) {
+    CHECK_FOR_INTERRUPTS();
     if (!next_mark(marks)) return false;
+  }
   *candidate = {marks->names.name, marks->names.bucket};
   return true;
 }
@@ -117,7 +123,7 @@ void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outc
 }
 
 MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
-  return {{next_marked, answer_mark}, budget, kNoNames, max_marks};
+  return {{next_marked, answer_mark}, budget, kNoNames, max_marks, kQueueBuckets, -1};
 }
 
 void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }

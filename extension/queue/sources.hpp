@@ -34,11 +34,14 @@ struct BucketNames {
 };
 
 // Takes up to `marks_left` promotion marks, and names the queues of each. Parent marks are resolved
-// on the way.
+// on the way. Queue marks that lead to no job to start count apart, so that no call ends among the
+// marks of queues whose jobs have ended while behind them a job could start.
 struct MarkSource : QueueSource {
   PromotionBudget* budget;
   BucketNames names;
   int marks_left;
+  int vain_left;  // how many more queue marks may lead to no job
+  int places;     // `places_left` when the last queue mark was taken; -1: that mark counts
 };
 MarkSource begin_marks(PromotionBudget* budget, int max_marks);
 // Sets the queue mark of the bucket again, if further queues of the bucket remain.

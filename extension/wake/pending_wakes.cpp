@@ -220,14 +220,17 @@ static bool take_own_promotion_mark(int* bucket) {
 bool take_promotion_mark(int* bucket) {
   pending.takes_in = GetCurrentSubTransactionId();
   if (take_own_promotion_mark(bucket)) return true;
-  // Each call continues where the last call stopped, so that no promotion mark waits behind busier
-  // ones.
-  static int next_word = 0;
+  // Each call continues behind the last promotion mark that a call took, so that no queue waits
+  // behind a queue whose jobs end again and again. The first word comes once more at the end. A call
+  // that finds none begins anew.
+  static int next_bucket = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
-  for (int i = 0; i < kPromotionMarkWords; i++) {
-    int at = (next_word + i) % kPromotionMarkWords;
+  const uint64 first_buckets = PG_UINT64_MAX << (next_bucket % 64);
+  for (int i = 0; i <= kPromotionMarkWords; i++) {
+    int at = (next_bucket / 64 + i) % kPromotionMarkWords;
     uint64 word = pg_atomic_read_u64(&database->promotion_marks[at]);
+    if (i == 0) word &= first_buckets;
     for (; word; word &= word - 1) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
@@ -237,10 +240,11 @@ bool take_promotion_mark(int* bucket) {
       pending.any = true;
       *bucket = at * 64 + bit;
       pending.taken.add(*bucket);
-      next_word = at;
+      next_bucket = (*bucket + 1) % (kPromotionMarkWords * 64);
       return true;
     }
   }
+  next_bucket = 0;
   return false;
 }
 

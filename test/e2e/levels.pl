@@ -147,5 +147,36 @@ cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jo
 note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
     || ' at a limit' FROM judged});
 
+# One worker takes one job at a time: of a level with one place, and of queues with one place each.
+for my $case (['the place of a level', 'round/'], ['a worker', 'plain-']) {
+    my ($goes, $prefix) = @$case;
+    subtest "$goes goes around the queues" => sub {
+        value($node, qq{DELETE FROM pulse.job; SELECT pulse.set_queue('round', total => 1);
+            SELECT pulse.set_task('go', max_attempts => 1);
+            SELECT pulse.add_job('go', queue_name => '$prefix' || m)
+              FROM unnest('{a,b,c}'::text[]) AS m, generate_series(1, 6)});
+        my $said = value($node, q{
+            DROP TABLE IF EXISTS started;
+            CREATE TABLE started (n serial, member text);
+            DO $$
+            DECLARE
+              worker bigint := (SELECT id FROM pulse.register_worker('one', '{go}'));
+              job record;
+            BEGIN
+              COMMIT;
+              FOR n IN 1..18 LOOP
+                SELECT * INTO job FROM pulse.claim(worker, 1, '{go}');
+                INSERT INTO started (member) VALUES (right(job.queue_name, 1));
+                COMMIT;
+                PERFORM pulse.complete(job.id, job.token);
+                COMMIT;
+              END LOOP;
+              PERFORM pulse.deregister_worker(worker);
+            END $$;
+            SELECT string_agg(member, '' ORDER BY n) FROM started});
+        like($said, qr/^((?:abc|acb|bac|bca|cab|cba))\1{5}$/, 'none waits longer than the others');
+    };
+}
+
 expect_healthy($node);
 done_testing();
