@@ -26,6 +26,8 @@ constexpr int kManyPages = 64;
 constexpr int kQueuesOfOneCheck = 1000;
 // How many promotion marks a call takes while queues only join their rings.
 constexpr int kMaxJoins = 256;
+// A claim after a start checks a thousand queues before.
+constexpr int kFreeChecks = 1000;
 // Another claim walks a ring for some milliseconds, unless the claim's process is stopped.
 constexpr int kMaxPauses = 5;
 
@@ -176,6 +178,7 @@ Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, Pla
   lock_tables();
   unblock_rings();
   budget.pauses = kMaxPauses;
+  budget.free_checks = placed && !is_first_check_due() ? kFreeChecks : 0;
   int kept = places_of_rings(places_left);
   budget.places_left = places_left - kept;
   promote_freed_levels(&budget, max_marks);

@@ -16,8 +16,9 @@ struct Promotion {
 };
 
 // Takes promotion marks and promotes the queues of each promotion mark, until `places_left` jobs
-// are opened or `max_marks` promotion marks are taken. After its last claim the caller passes
-// `known` to store_readings(), which writes the spent tokens.
+// are opened or `max_marks` promotion marks are taken; a claim (with `placed`) checks some
+// hundred queues more until a job may start. After its last claim the caller passes `known` to
+// store_readings(), which writes the spent tokens.
 Promotion promote_marked(int places_left, int max_marks, KnownLevel** known,
                          PlacedJobs* placed = nullptr);
 

@@ -34,17 +34,18 @@ void end_names(PromotionBudget* budget, BucketNames* names) {
 
 // Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
 bool next_mark(MarkSource* marks) {
-  const PromotionBudget& budget = *marks->budget;
+  PromotionBudget& budget = *marks->budget;
   int bucket;
-  if (marks->places == budget.places_left && marks->vain_left-- > 0) marks->marks_left++;
+  if (marks->places == budget.places_left && budget.free_checks > 0) marks->marks_left++;
   if (marks->marks_left-- <= 0 || !may_promote(budget) || !take_promotion_mark(&bucket))
     return false;
+  budget.free_checks--;
   bool is_queue = bucket < parent_mark(0);
   marks->places = is_queue && !budget.lets_join ? budget.places_left : -1;
   if (is_queue)
     marks->names = names_of_bucket(bucket);
   else
-    marks->budget->more |= resolve_waits(bucket - parent_mark(0));
+    budget.more |= resolve_waits(bucket - parent_mark(0));
   return true;
 }
 
@@ -59,7 +60,9 @@ bool next_marked(QueueSource* source, Candidate* candidate) {
 }
 
 void answer_mark(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
-  keep_queue_mark(static_cast<MarkSource*>(source)->budget, queue, outcome);
+  PromotionBudget* budget = static_cast<MarkSource*>(source)->budget;
+  if (outcome.starts == 0) budget->free_checks--;
+  keep_queue_mark(budget, queue, outcome);
 }
 
 // Takes the next queue bucket of the group. False: the walk has ended.
@@ -123,7 +126,7 @@ void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outc
 }
 
 MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
-  return {{next_marked, answer_mark}, budget, kNoNames, max_marks, kQueueBuckets, -1};
+  return {{next_marked, answer_mark}, budget, kNoNames, max_marks, -1};
 }
 
 void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }

@@ -10,6 +10,8 @@ namespace pulse {
 // How many more jobs a call may promote, and the work left over.
 struct PromotionBudget {
   int places_left;
+  // How many more promotion marks, and queues without a job to start, are checked for free.
+  int free_checks;
   int pauses;      // how often the call may pause for a ring in which another claim walks
   bool lets_join;  // without places left, queues of fair levels still join their rings
   bool more;       // a queue has more jobs to open than `places_left` allowed
@@ -34,14 +36,13 @@ struct BucketNames {
 };
 
 // Takes up to `marks_left` promotion marks, and names the queues of each. Parent marks are resolved
-// on the way. Queue marks that lead to no job to start count apart, so that no call ends among the
-// marks of queues whose jobs have ended while behind them a job could start.
+// on the way. A queue mark that leads to no job to start does not count while free checks are left,
+// so that a claim finds the job behind the queue marks of queues whose jobs have ended.
 struct MarkSource : QueueSource {
   PromotionBudget* budget;
   BucketNames names;
   int marks_left;
-  int vain_left;  // how many more queue marks may lead to no job
-  int places;     // `places_left` when the last queue mark was taken; -1: that mark counts
+  int places;  // `places_left` when the last queue mark was taken; -1: that queue mark counts
 };
 MarkSource begin_marks(PromotionBudget* budget, int max_marks);
 // Sets the queue mark of the bucket again, if further queues of the bucket remain.

@@ -221,8 +221,8 @@ bool take_promotion_mark(int* bucket) {
   pending.takes_in = GetCurrentSubTransactionId();
   if (take_own_promotion_mark(bucket)) return true;
   // Each call continues behind the last promotion mark that a call took, so that no queue waits
-  // behind a queue whose jobs end again and again. The first word comes once more at the end. A call
-  // that finds none begins anew.
+  // behind a queue whose jobs end again and again. The first word comes once more at the end. A
+  // call that finds none begins anew.
   static int next_bucket = 0;
   DatabaseState* database = this_database();
   if (!database) return false;

@@ -32,7 +32,7 @@ COMMENT ON FUNCTION pulse_internal.ranked_depths(text, timestamptz) IS
 CREATE OR REPLACE FUNCTION pulse_internal.counted_stats(max_rows int, of_kind text)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest timestamptz, estimated boolean, paused boolean, waiting bigint,
-                 names bigint, counted_at timestamptz)
+                 names bigint, counted_at timestamptz, oldest_is_known boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -75,8 +75,9 @@ BEGIN
              d.is_cut, l.kind = 'task' AND l.ready > 0 AND l.latest_run_at > moment
                AND NOT l.has_but_future) AS estimated,
            CASE WHEN l.kind = 'queue' THEN p.name IS NOT NULL END AS paused,
-           l.ready + l.parked AS waiting, 1::bigint AS names, l.counted_at, l.has_but_future,
-           l.place
+           l.ready + l.parked AS waiting, 1::bigint AS names, l.counted_at,
+           coalesce(d.name, o.name) IS NOT NULL OR l.ready = 0 AND (l.kind = 'task' OR l.parked = 0)
+             OR l.kind = 'task' AND l.has_but_future AS oldest_is_known, l.has_but_future, l.place
       FROM listed AS l
       LEFT JOIN due AS d ON l.kind = 'task' AND d.name = l.name
       LEFT JOIN old AS o ON l.kind = 'queue' AND o.name = l.name
@@ -85,11 +86,12 @@ BEGIN
     SELECT r.kind, NULL, sum(r.ready)::bigint, NULL, sum(r.parked)::bigint,
            sum(r.running)::bigint, NULL, NOT bool_and(r.is_exact), NULL,
            sum(r.ready + r.parked)::bigint,
-           CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END, min(r.counted_at), NULL, NULL
+           CASE WHEN bool_and(r.name IS NOT NULL) THEN count(*) END, min(r.counted_at), false, NULL,
+           NULL
       FROM ranked AS r WHERE r.name IS NULL OR r.place > max_rows GROUP BY r.kind
   )
   SELECT t.kind, t.name, t.ready, t.future, t.parked, t.running, t.oldest, t.estimated, t.paused,
-         t.waiting, t.names, t.counted_at
+         t.waiting, t.names, t.counted_at, t.oldest_is_known
     FROM told AS t
    ORDER BY t.kind DESC, t.name IS NULL, t.waiting = 0,
             t.has_but_future OR t.ready = 0 AND t.parked = 0 AND t.future > 0, t.place;
@@ -100,7 +102,8 @@ COMMENT ON FUNCTION pulse_internal.counted_stats(int, text) IS
 CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 1000, of_kind text = NULL)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
-                 paused boolean, waiting bigint, names bigint, counted_at timestamptz)
+                 paused boolean, waiting bigint, names bigint, counted_at timestamptz,
+                 oldest_is_known boolean)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -114,7 +117,7 @@ BEGIN
   IF pulse_internal.has_depths() THEN
     RETURN QUERY
     SELECT c.kind, c.name, c.ready, c.future, c.parked, c.running, c.oldest, moment - c.oldest,
-           c.estimated, c.paused, c.waiting, c.names, c.counted_at
+           c.estimated, c.paused, c.waiting, c.names, c.counted_at, c.oldest_is_known
       FROM pulse_internal.counted_stats(stats.max_rows, of_kind) AS c;
   ELSE
     RETURN QUERY
@@ -122,7 +125,7 @@ BEGIN
            u.estimated, CASE WHEN u.kind = 'queue' AND u.name IS NOT NULL THEN
              pulse_internal.is_queue_paused(u.name) END,
            CASE WHEN NOT u.estimated THEN u.ready + coalesce(u.future, 0) + u.parked END,
-           CASE WHEN u.name IS NOT NULL THEN 1::bigint END, moment
+           CASE WHEN u.name IS NOT NULL THEN 1::bigint END, moment, u.name IS NOT NULL
       FROM pulse_internal.uncounted_stats(stats.max_rows, of_kind) AS u;
   END IF;
 END $$;
@@ -135,7 +138,7 @@ COMMENT ON FUNCTION pulse.stats(int, text) IS
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
-         s.estimated, s.paused, s.waiting, s.names, s.counted_at
+         s.estimated, s.paused, s.waiting, s.names, s.counted_at, s.oldest_is_known
     FROM pulse.stats() AS s;
 COMMENT ON VIEW pulse.stats IS
   'Depth and age of waiting and running jobs, one row per task and per queue, cheap enough to be '
@@ -147,8 +150,7 @@ COMMENT ON COLUMN pulse.stats.parked IS
   'Jobs behind their queue or waiting for other jobs, future ones included';
 COMMENT ON COLUMN pulse.stats.oldest_due_at IS
   'run_at of the job that has been due for longest, of a task among its open jobs, of the first 20 '
-  'priorities with due jobs; NULL without one, for a task beyond the first tasks that 700 pages '
-  'tell of (some 90 to 180), and for a queue beyond the first 100';
+  'priorities with due jobs; NULL without one, and where oldest_is_known is false';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS
   'A count of this row is not exact: a change waits for the next recount, or the task has more due '
@@ -168,3 +170,7 @@ COMMENT ON COLUMN pulse.stats.names IS
 COMMENT ON COLUMN pulse.stats.counted_at IS
   'When the jobs were counted: calls of a transaction within a second have the same count, and at '
   'REPEATABLE READ all calls';
+COMMENT ON COLUMN pulse.stats.oldest_is_known IS
+  'Whether the call has read the oldest due job: not that of a task beyond the first tasks that '
+  '700 pages tell of (some 90 to 180), of a queue beyond the first 100, or of names that a row '
+  'adds up';

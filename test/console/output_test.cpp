@@ -114,6 +114,8 @@ TEST(Json, HasIdsAsStringsAndElapsedTimeAsSeconds) {
 }
 
 TEST(Spelling, OfElapsedTime) {
+  EXPECT_EQ(spell_known_seconds("?"), "?");
+  EXPECT_EQ(spell_known_seconds("7500.4"), "2 h 5 min");
   EXPECT_EQ(spell_seconds(0), "0 ms");
   EXPECT_EQ(spell_seconds(0.9994), "999 ms");
   EXPECT_EQ(spell_seconds(0.9996), "1.0 s");

@@ -333,6 +333,10 @@ subtest 'a last row tells how many more there are' => sub {
                   . 'return rows[rows.length - 1].querySelectorAll("a, summary").length'), 0,
             'and leads nowhere');
     }
+    is(value($node, q{SELECT count(*) FROM pulse.stats(1000, 'queue') WHERE NOT oldest_is_known
+        AND oldest_due_at IS NULL}), 901, 'the ages of a hundred queues are known');
+    is($browser->js('return [...document.querySelectorAll("main tbody td")].filter('
+              . '(cell) => cell.innerText.trim() === "?").length'), 901, 'and a cell says so');
     my $rows = rows_of($node, 'queues');
     is_deeply([ map { $_->{more} } grep { !defined $_->{name} } @$rows ],
         [ value($node, q{SELECT names || ' more' FROM pulse.stats(1000, 'queue')

@@ -1,11 +1,12 @@
 -- sql/monitor/stats.sql: depth and age of each task and queue.
 \ir support/setup.psql
-SELECT plan(36);
+SELECT plan(37);
 
 SELECT expect_function('stats', 'max_rows integer DEFAULT 1000, of_kind text DEFAULT NULL::text',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
   'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean, '
-  'paused boolean, waiting bigint, names bigint, counted_at timestamp with time zone)',
+  'paused boolean, waiting bigint, names bigint, counted_at timestamp with time zone, '
+  || 'oldest_is_known boolean)',
   'volatile', 'definer');
 
 -- What is told of a task or queue, its age in seconds: whole minutes, whatever this took until now.
@@ -95,6 +96,8 @@ SELECT is((SELECT string_agg(DISTINCT kind, ' ') FROM pulse.stats(of_kind => 'ta
   'tasks alone');
 SELECT is((SELECT string_agg(DISTINCT kind, ' ') FROM pulse.stats(of_kind => 'queue')), 'queue',
   'or queues alone');
+SELECT is((SELECT bool_and(oldest_is_known = (name IS NOT NULL)) FROM pulse.stats), true,
+  'of each name the age is known, and not of a row that adds names up');
 SELECT set_has('SELECT name FROM pulse.stats', $$VALUES ('bulk'), ('rare'), ('queued')$$,
   'every task is told');
 

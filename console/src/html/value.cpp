@@ -102,7 +102,7 @@ Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling
   switch (column.kind) {
     case Kind::state: return state(*cell);
     case Kind::count: return spell_count(*cell);
-    case Kind::seconds: return spell_seconds(std::strtod(cell->c_str(), nullptr));
+    case Kind::seconds: return spell_known_seconds(*cell);
     case Kind::part: return meter(std::strtod(cell->c_str(), nullptr));
     case Kind::time: return moment(*cell, spelling);
     case Kind::boolean: return *cell == "t" ? "yes" : "";

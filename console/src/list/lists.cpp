@@ -116,7 +116,7 @@ const List& task_list() {
       "w.silent)," PULSE_STATS_RATES_SETTINGS(
           "task", "identifier",
           "task_settings") " SELECT name AS identifier," PULSE_MORE PULSE_TASK_COUNTS
-                           " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+                           " " PULSE_OLDEST_AGE " AS oldest_due_age," PULSE_RATES
                            " name IS NOT NULL AND EXISTS ("
                            "SELECT FROM living AS l WHERE l.tasks IS NULL OR name = ANY (l.tasks))"
                            " AS is_served, q.max_attempts, extract(epoch FROM q.timeout) AS "
@@ -146,8 +146,8 @@ const List& queue_list() {
   static const List kList{
       "WITH" PULSE_STATS_RATES_SETTINGS(
           "queue", "queue_name",
-          "queue_settings") " SELECT name," PULSE_MORE PULSE_QUEUE_COUNTS
-                            " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+          "queue_settings") " SELECT name," PULSE_MORE PULSE_QUEUE_COUNTS " " PULSE_OLDEST_AGE
+                            " AS oldest_due_age," PULSE_RATES
                             " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, "
                             "'1 s')) AS per,"
                             " q.is_strict, coalesce(s.paused, q.paused) AS paused," PULSE_ESTIMATED

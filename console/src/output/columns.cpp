@@ -32,7 +32,7 @@ std::string shown(const Column& column, const QueryResult::Cell& value) {
   switch (column.kind) {
     case Kind::count: return inert(spell_count(*value));
     case Kind::part: return progress_bar(std::strtod(value->c_str(), nullptr), 12);
-    case Kind::seconds: return spell_seconds(std::strtod(value->c_str(), nullptr));
+    case Kind::seconds: return spell_known_seconds(*value);
     case Kind::time: return inert(spell_time(*value));
     case Kind::boolean: return *value == "t" ? "yes" : "no";
     case Kind::names: return inert(joined(value));

@@ -41,4 +41,9 @@ PartialCount sum_of(const QueryResult::Row& overview, std::initializer_list<cons
 #define PULSE_PLUS_OF(plus) \
   "CASE WHEN s.kind IS NULL AND " PULSE_HAS_MORE " THEN '+' ELSE coalesce(s." plus ", '') END"
 
+// For how long the oldest due job of such a row has been due; "?" where the call does not know.
+#define PULSE_OLDEST_AGE                                      \
+  "CASE WHEN coalesce(s.oldest_is_known, NOT " PULSE_HAS_MORE \
+  ") THEN extract(epoch FROM s.oldest_due_age)::text ELSE '?' END"
+
 }  // namespace pulse::console

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace pulse::console {
 namespace {
@@ -40,6 +41,10 @@ std::string spell_seconds(double seconds) {
   if (whole < kHour) return two_units(whole, kMinute, "min", 1, "s");
   if (whole < kDay) return two_units(whole, kHour, "h", kMinute, "min");
   return two_units(whole, kDay, "d", kHour, "h");
+}
+
+std::string spell_known_seconds(const std::string& value) {
+  return value == "?" ? value : spell_seconds(std::strtod(value.c_str(), nullptr));
 }
 
 std::string spell_count(std::string_view digits) {

@@ -9,6 +9,8 @@ namespace pulse::console {
 
 // Seconds in the one or two units that matter: 340 ms, 4.2 s, 3 min 12 s, 2 h 5 min, 12 d 3 h.
 std::string spell_seconds(double seconds);
+// The value of a column of seconds: such a number, or "?".
+std::string spell_known_seconds(const std::string& value);
 
 // 1234567 as 1,234,567.
 std::string spell_count(std::string_view digits);

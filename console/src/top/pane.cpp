@@ -19,7 +19,7 @@ Pane tasks() {
           " " PULSE_COUNT_OF("future") " || " PULSE_PLUS_OF("plus") " AS future,"
           " " PULSE_COUNT_OF("parked") " || " PULSE_PLUS_OF("plus_of_all") " AS parked,"
           " " PULSE_COUNT_OF("running") " || " PULSE_PLUS_OF("plus_of_all") " AS running,"
-          " extract(epoch FROM s.oldest_due_age) AS age,"
+          " " PULSE_OLDEST_AGE " AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
@@ -53,7 +53,8 @@ Pane queues() {
           "SELECT coalesce(s.name, s.names || ' more', 'more') AS name, s.name IS NULL AS is_more,"
           " s.ready || s.plus AS open, s.parked || s.plus_of_all AS parked,"
           " s.running || s.plus_of_all AS running,"
-          " extract(epoch FROM s.oldest_due_age) AS age,"
+          " " PULSE_OLDEST_AGE
+          " AS age,"
           " round(r.per_second::numeric, 1) AS per_second,"
           " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
           " q.concurrency, q.total, s.paused"
