@@ -1,5 +1,23 @@
 -- explain_job(): the answers of sql/explain/explain.sql in the order of their weight.
 
+CREATE OR REPLACE FUNCTION pulse_internal.tasks_in_slots(worker_ids bigint[]) RETURNS text
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET jit = off AS $$
+  SELECT string_agg(format('%s of task %L', t.jobs, t.identifier), ', '
+                    ORDER BY t.jobs DESC, t.identifier COLLATE "C")
+    FROM (SELECT j.identifier, count(*) AS jobs
+            FROM pulse.job AS j
+           WHERE j.id = ANY (ARRAY(
+             SELECT r.id FROM unnest(worker_ids[1 : 10]) AS w (id)
+              CROSS JOIN LATERAL unnest(pulse_internal.running_ids(w.id, 100)) AS r (id)
+              LIMIT 100))
+           GROUP BY j.identifier
+           ORDER BY count(*) DESC, j.identifier COLLATE "C" LIMIT 5) AS t;
+$$;
+COMMENT ON FUNCTION pulse_internal.tasks_in_slots(bigint[]) IS
+  'Names the tasks, five at most, whose jobs the workers run, and how many: of the first ten '
+  'workers and the first 100 jobs. NULL: no job runs.';
+
 -- Workers tell their slots and the flags that they forbid when they register, and when either
 -- changes; the function concludes nothing from a worker that tells neither. Which slots of a worker
 -- of several databases are free only the worker knows, so the function says that it cannot tell.
@@ -48,7 +66,8 @@ BEGIN
     RETURN NEXT pulse_internal.explained('fleet', 'full', CASE WHEN is_suspect
       THEN 'It runs alone, and no worker that may have it is idle.'
       ELSE 'Every worker that may have it runs as many jobs as it has slots, or one that runs '
-           'alone.' END, NULL, NULL, fleet.may[1 : 100]);
+           'alone.' || coalesce(
+             ' Among those jobs: ' || pulse_internal.tasks_in_slots(fleet.may) || '.', '') END, NULL, NULL, fleet.may[1 : 100]);
   ELSIF fleet.all_share THEN
     RETURN NEXT pulse_internal.explained('fleet', 'shared',
       'Every worker that has a slot for it by the jobs of this database shares its slots with '

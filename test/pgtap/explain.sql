@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(109);
+SELECT plan(110);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -165,6 +165,8 @@ SELECT pulse.deregister_worker(:uma), given_job('copied'), claimed_ids(:eve, 2) 
 SELECT given_job('copied') AS copied \gset
 SELECT is(split_part(reasons(:copied), ',', 1), format('fleet full by {%s', :cid),
   'as many jobs of this database as slots fill the worker');
+SELECT matches((SELECT detail FROM pulse.explain_job(:copied) WHERE blocker = 'full'),
+  'jobs: 2 of task ''copied'', 1 of task ''fax''\.$', 'and the tasks of these jobs are named');
 SELECT pulse.deregister_worker(:eve) \g /dev/null
 DELETE FROM pulse.job WHERE identifier = 'copied';
 SELECT travel('1 h');
