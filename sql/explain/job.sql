@@ -67,7 +67,8 @@ BEGIN
       THEN 'It runs alone, and no worker that may have it is idle.'
       ELSE 'Every worker that may have it runs as many jobs as it has slots, or one that runs '
            'alone.' || coalesce(
-             ' Among those jobs: ' || pulse_internal.tasks_in_slots(fleet.may) || '.', '') END, NULL, NULL, fleet.may[1 : 100]);
+             ' Among those jobs: ' || pulse_internal.tasks_in_slots(fleet.may) || '.', '') END,
+      NULL, NULL, fleet.may[1 : 100]);
   ELSIF fleet.all_share THEN
     RETURN NEXT pulse_internal.explained('fleet', 'shared',
       'Every worker that has a slot for it by the jobs of this database shares its slots with '
