@@ -1,7 +1,6 @@
 // The oids of the extension's tables, indexes and enum values in this database. A session reads
-// the oids once, and again after a change of any of the objects, and the oid of an index under a
-// lock of the index's table: while the session holds the lock, REINDEX CONCURRENTLY does not drop
-// the index.
+// them once, and again after a change of any of the objects. It reads the oid of an index under a
+// lock of the index's table: while it holds the lock, REINDEX CONCURRENTLY does not drop the index.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -77,8 +76,8 @@ struct Catalog {
 // The number of indexes of pulse.job above.
 constexpr int kJobIndexes = 12;
 
-// Raises when the extension is not installed in this database, or the extension's SQL is newer than
-// this library.
+// Raises when the extension is not installed in this database, or its SQL is newer than this
+// library.
 const Catalog* catalog();
 // Returns the oid of one table alone: a session that only reads the clock needs no other table, and
 // each table costs lookups.
@@ -87,8 +86,8 @@ Oid clock_table();
 // False in a session that knows a later version to be installed. Costs nothing, and cannot raise.
 bool may_be_0_1_0();
 
-// Finds a function of schema pulse_internal; 0.1.0 has the function in pulse, with an underscore
-// before the name.
+// Finds a function of schema pulse_internal; 0.1.0 has it in pulse, with an underscore before the
+// name.
 Oid internal_function(const char* name, int count, const Oid* types);
 
 // Values of pulse.job.index_lane: which partial indexes contain the job's row.

@@ -28,7 +28,7 @@ void seek_id(IndexLookup* ids, int64 id);
 void seek_keys(IndexLookup* rows, ScanKey keys);
 bool next_row(IndexLookup* rows);
 
-// Finds the first row of this id and puts the row into `row`.
+// Finds the first row of this id and puts it into `row`.
 bool find_id(IndexLookup* ids, int64 id);
 
 // Announces the ids of the following find_id() calls, in ascending order; the table's first column

@@ -1,6 +1,6 @@
-// Settings of a C++ function for the code that the function runs, as a SET clause gives settings to
-// a function in SQL. A SET clause costs a tenth of an add, so a C++ function sets its settings
-// around the call that needs the settings. An error ends the nest level of settings too.
+// Settings of a C++ function for the code that it runs, as a SET clause gives settings to a
+// function in SQL. A SET clause costs a tenth of an add, so a C++ function sets its settings around
+// the call that needs them. An error ends the nest level of settings too.
 #pragma once
 
 #include "server/postgres.hpp"

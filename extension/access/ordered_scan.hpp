@@ -1,6 +1,6 @@
 // Scans the due rows under one prefix of an index that continues with (priority, run_at, id), in
-// the order of the index. Jobs that are not due yet cost one step per priority, whatever the number
-// of jobs.
+// the order of the index. Jobs that are not due yet cost one step per priority, whatever their
+// number.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -31,8 +31,7 @@ void flush_sequence(Oid oid) {
 void note_taken(Oid sequence) {
   for (int i = 0; i < taken_count; i++)
     if (taken[i] == sequence) return;
-  // A transaction that drops the extension and creates the extension anew takes numbers from more
-  // sequences.
+  // A transaction that drops the extension and creates it anew takes numbers from more sequences.
   if (taken_count == kSequences) flush_sequence(taken[--taken_count]);
   taken[taken_count++] = sequence;
 }

@@ -76,8 +76,8 @@ PULSE_FUNCTION(pulse_try_lock_tables) {
 }
 
 // pulse_internal.hold_schema(name): while a session holds locks of tables, another session could
-// rename the schema of the tables and make another schema of the same name. The lock of the
-// schema's row lasts until the transaction ends; grants go on.
+// rename their schema and make another of the same name. The lock of the schema's row lasts until
+// the transaction ends; grants go on.
 PULSE_FUNCTION(pulse_hold_schema) {
   char* name = text_to_cstring(PG_GETARG_TEXT_PP(0));
   Relation schemas = table_open(NamespaceRelationId, RowShareLock);

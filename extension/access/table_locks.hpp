@@ -6,9 +6,9 @@
 
 namespace pulse {
 
-// Locks a table until the transaction ends, with the table's indexes and long values, which have
-// locks of their own. Returns false, and locks nothing, where another transaction has or awaits a
-// lock that conflicts, and where the table is gone.
+// Locks a table until the transaction ends, with its indexes and long values, which have locks of
+// their own. Returns false, and locks nothing, where another transaction has or awaits a lock that
+// conflicts, and where the table is gone.
 bool try_lock_table(Oid table, LOCKMODE mode);
 
 }  // namespace pulse

@@ -105,10 +105,10 @@ void handle_end(ServedDatabase* entry, MaintainerEnd end, int64 now) {
   entry->failures++;
 }
 
-// Returns why no maintainer can start; kNone: a maintainer can start. Searches the database each
-// time, because a session may have dropped the database and created the database again. The
-// function scans pg_database, because a process without a database may lack the relcache entries
-// for an index scan.
+// Returns why no maintainer can start; kNone: a maintainer can start. Searches for the database
+// each time, because a session may have dropped it and created it again. The function scans
+// pg_database, because a process without a database may lack the relcache entries for an index
+// scan.
 MaintainerEnd find_database(ServedDatabase* entry) {
   Oid before = entry->oid;
   entry->database = nullptr;

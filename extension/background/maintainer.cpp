@@ -115,10 +115,9 @@ bool find_extension(Maintainer* maintainer) {
 
 // --- one step ------------------------------------------------------------------------------------
 
-// A step never waits for a table while the step holds another table, so a step takes part in no
-// deadlock with ALTER or DROP EXTENSION: a step tries the locks of the tables that the step needs.
-// The functions of 0.1.0 wait for locks, so the maintainer locks all tables for the functions,
-// without waiting.
+// A step never waits for a table while it holds another, so it takes part in no deadlock with ALTER
+// or DROP EXTENSION: it tries the locks of the tables that it needs. The functions of 0.1.0 wait
+// for locks, so the maintainer locks all tables for them, without waiting.
 bool may_begin(const Maintainer* maintainer) {
   if (database_is_wanted(MyDatabaseId)) return false;
   if (!maintainer->is_0_1_0) return true;
@@ -243,7 +242,7 @@ bool is_database_wanted() {
   return is_wanted;
 }
 
-// Ends the maintainer, unless the maintainer may stay until the next work is due.
+// Ends the maintainer, unless it may stay until the next work is due.
 void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
   bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
   int64 now = monotonic_us();
@@ -252,8 +251,8 @@ void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
     end_maintainer(maintainer, MaintainerEnd::kRan, now + idle_us);
 }
 
-// Sleeps; from here on the maintainer has run well, whatever ends the maintainer. Ends the
-// maintainer when another session needs the database alone, or when settings were reloaded.
+// Sleeps; from here on the maintainer has run well, whatever ends it. Ends the maintainer when
+// another session needs the database alone, or when settings were reloaded.
 void sleep_idle(const Maintainer* maintainer, int64 idle_us) {
   pg_atomic_write_u32(&maintainer->state->end, static_cast<uint32>(MaintainerEnd::kRan));
   if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_launcher();

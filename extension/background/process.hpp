@@ -1,7 +1,7 @@
 // The processes of the background worker. The launcher is permanent and connects to no database, so
-// the launcher blocks no DROP or CREATE DATABASE. The launcher starts a maintainer in a database of
-// pulse.databases when work is due in the database. A session or a sweep starts a recounter, which
-// counts the jobs of one database and ends (recounter.cpp).
+// it blocks no DROP or CREATE DATABASE. It starts a maintainer in a database of pulse.databases
+// when work is due there. A session or a sweep starts a recounter, which counts the jobs of one
+// database and ends (recounter.cpp).
 #pragma once
 
 #include "server/postgres.hpp"

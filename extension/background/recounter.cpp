@@ -1,10 +1,9 @@
 // The process that recounts the depths of one database, and ends. The recounter reads the whole
-// table of jobs under one snapshot. A session that finds the counts missing or drifted starts the
-// recounter, and where sessions read counts a sweep starts the recounter at intervals
-// (counters/recounts.cpp).
+// table of jobs under one snapshot. A session that finds the counts missing or drifted starts it,
+// and where sessions read counts a sweep starts it at intervals (counters/recounts.cpp).
 //
-// The recounter keeps no other session from the table for long: the recounter waits for no lock,
-// and gives up when another session waits for a lock of the table or needs the database alone.
+// The recounter keeps no other session from the table for long: it waits for no lock, and gives up
+// when another session waits for a lock of the table or needs the database alone.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 constexpr int kRowsBetweenChecks = 50000;
 
-// The last name of a kind: jobs of a page mostly have the same.
+// The last name of a kind: jobs of a page mostly share it.
 struct LastDepth {
   bool is_known;
   DepthKey key;

@@ -1,5 +1,5 @@
-// The sweeps of this database, as sessions see the sweeps: who sweeps, and how many sweeps a lock
-// of a table has kept from recovery.
+// The sweeps of this database, as sessions see them: who sweeps, and how many sweeps a lock of a
+// table has kept from recovery.
 #include "background/process.hpp"
 
 namespace pulse {

@@ -1,6 +1,6 @@
 // pulse.claim: hands out the best due jobs. A cursor per task walks the claim index; the claim
 // merges the cursors by (priority, run_at, id). The claim locks each row without waiting, updates
-// the row and returns the row. No planner takes part, so wrong statistics cannot make a claim slow.
+// it and returns it. No planner takes part, so wrong statistics cannot make a claim slow.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -55,8 +55,7 @@ bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
   return found;
 }
 
-// A job may wait at its worker when the job has no queue and has a further attempt after this
-// attempt.
+// A job may wait at its worker when it has no queue and a further attempt after this one.
 bool may_be_prefetched(TupleTableSlot* row) {
   return slot_attisnull(row, kJobQueueName) &&
          int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
@@ -74,7 +73,7 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
 
 // Three kinds of jobs are not claimed in place. A job with a key: the indexes on keys tell running
 // jobs from waiting jobs. A job with start_by: the index of jobs that may expire has no running
-// job. A job with crashes: the job may run isolated, so the index has the job from the start.
+// job. A job with crashes: it may run isolated, so the index has it from the start.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
   return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0 &&
          !has_start_by(row) && DatumGetObjectId(value_of(row, kJobState)) == catalog()->state_ready;
@@ -234,7 +233,7 @@ void remember_low_water(Claim* claim) {
       claim->low_water_generation[bit] = claim->low_water[bit].read_generation();
 }
 
-// A hash of the claim's terms: the tasks of the claim and its forbidden flags.
+// A hash of the claim's terms: its tasks and its forbidden flags.
 uint64 wake_group_of(const Claim* claim) {
   uint64 wake_group = claim->worker.wake_group;
   for (int i = 0; i < claim->forbidden_count; i++)

@@ -136,8 +136,8 @@ bool is_poison_suspect(Claim* claim, TaskCursor* cursor);
 // Gives a poison suspect to a worker that runs no job, as the only job of the claim.
 void consider_poison_suspect(Claim* claim, TaskCursor* cursor);
 
-// A worker with an isolated job gets no other job. The worker gets the isolated job once the worker
-// is idle. The claim clears an isolated job that has ended or runs at another worker.
+// A worker with an isolated job gets no other job. It gets the isolated job once it is idle. The
+// claim clears an isolated job that has ended or runs at another worker.
 void check_isolated_job(Claim* claim);
 
 }  // namespace pulse

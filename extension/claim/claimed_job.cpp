@@ -37,8 +37,8 @@ NullableDatum task_value(const TaskSettings& task, int which) {
   }
 }
 
-// A claim of a job within a level with a rate takes a token of the level. The claim charges the
-// token if the claim has promoted jobs in this level; else the next promotion charges the token.
+// A claim of a job within a level with a rate takes a token of the level. The claim charges it if
+// the claim has promoted jobs in this level; else the next promotion does.
 void note_claimed_place(TupleTableSlot* row, KnownLevel* known) {
   DatabaseState* database = this_database();
   uint64 rated = database ? pg_atomic_read_u64(&database->rated_levels) : 0;

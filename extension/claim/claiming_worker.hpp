@@ -1,5 +1,5 @@
-// Claiming: the worker of a claim, with the tasks that the worker serves and the state in the
-// worker's heartbeat row.
+// Claiming: the worker of a claim, with the tasks that it serves and the state in its heartbeat
+// row.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -20,8 +20,8 @@ struct ClaimingWorker {
 
 constexpr int kEveryTask = -1;
 
-// Reads the status of the worker, under a lock that keeps sweeps from declaring the worker lost
-// until the transaction ends. Raises PU002 for a worker that is unknown, lost or stopped.
+// Reads the status of the worker, under a lock that keeps sweeps from declaring it lost until the
+// transaction ends. Raises PU002 for a worker that is unknown, lost or stopped.
 void admit_worker(ClaimingWorker* worker, int64 worker_id);
 
 // Writes a heartbeat if the claim must. Comes last in a claim: the worker's heartbeats then wait

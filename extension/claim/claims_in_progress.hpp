@@ -36,7 +36,7 @@ void publish_claim(int bit, TimestampTz from);
 // The claim that the transaction, still in progress, has published; no bits: none.
 ClaimInProgress claim_of_transaction(TransactionId xid);
 
-// Withdraws the claims of a transaction that is prepared, because its end lowers no low-water
+// Withdraws the claims of a transaction that is prepared, because its end lowers no
 // low-water marks. Never raises.
 void withdraw_claims();
 

@@ -78,7 +78,7 @@ void begin_check(DueScan* scan, int16 priority, const FoundLowWater& found) {
 }
 
 // A low-water mark costs each claim an index descent. A priority without entries and without pages
-// of dead entries needs no low-water mark.
+// of dead entries needs none.
 void forget_if_empty(DueScan* scan) {
   bool is_empty = scan->left_to_check > 0 && !scan->has_checked && scan->check_pages >= 0;
   if (is_empty && pages_read() - scan->check_pages <= kFewPages)

@@ -1,6 +1,6 @@
-// Claiming: the scan over the due rows of one task in order. The scan begins each priority at the
-// priority's low-water mark, and raises the low-water mark over the entries that the scan has
-// passed. The scan can also reserve a range of rows for the claim.
+// Claiming: the scan over the due rows of one task in order. The scan begins each priority at its
+// low-water mark, and raises the low-water mark over the entries it has passed. It can also reserve
+// a range of rows for its claim.
 #pragma once
 
 #include "access/ordered_scan.hpp"
@@ -28,8 +28,8 @@ struct DueScan : OrderedScan {
 
   Walk walk;
   // Priorities with a known low-water mark. The scan ends before each of these priorities, and
-  // restarts at the priority's low-water mark. So the scan never searches for a priority's first
-  // entry behind pages of dead entries.
+  // restarts at the priority's low-water mark. So it never searches for a priority's first entry
+  // behind pages of dead entries.
   int16 known[kLowWaterMarksPerBit];
   int known_count;
   int next_known;
@@ -49,7 +49,7 @@ bool first_due(DueScan* scan);
 bool next_due(DueScan* scan);
 
 // Moves past the ranges that other claims have reserved since, if the scan is before the end of
-// such a range. True when the scan has moved; `*due` then says whether the scan has a current row.
+// such a range. True when the scan has moved; `*due` then says whether it has a current row.
 bool catch_up(DueScan* scan, bool* due);
 
 // Begins a range at the current row. Requires walk.can_reserve.

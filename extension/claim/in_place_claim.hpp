@@ -1,9 +1,8 @@
 // Claims in place: owns the rows of pulse.claim_batch. A claim of many plain jobs changes no
-// indexed column of their rows, so each update is HOT. The claim lists the jobs in rows of
-// pulse.claim_batch instead, up to 200 ids a row. The entries of these jobs stay in the claim
-// index, and other claims skip the entries. A heartbeat of the worker makes the jobs that still run
-// indexed running jobs, as other claims do at once. So only jobs that outlive a heartbeat cost
-// an index entry.
+// indexed column of their rows, so each update is HOT. It lists the jobs in rows of
+// pulse.claim_batch instead, up to 200 ids a row. Their entries stay in the claim index, and other
+// claims skip them. A heartbeat of the worker makes the jobs that still run indexed running jobs,
+// as other claims do at once. So only jobs that outlive a heartbeat cost an index entry.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -15,7 +14,7 @@ namespace pulse {
 bool claims_stay_in_place(int max_jobs);
 
 // Indexes the worker's running jobs, at most every 10 s in a session. A worker that stays alive by
-// its session or by its claims sends no heartbeats, and heartbeats would index the jobs.
+// its session or by its claims sends no heartbeats, which would index the jobs.
 void index_running_now_and_then(int64 worker_id);
 
 // Lists jobs claimed in place, in pulse.claim_batch.
@@ -29,7 +28,7 @@ struct InPlaceEnd {
 };
 
 // Removes completed jobs from their batches. If another transaction has locked a batch, the jobs
-// stay in the batch, which does no harm.
+// stay in it, which does no harm.
 void remove_from_batches(InPlaceEnd* ends, int count);
 
 // Ids of running jobs, in no order.

@@ -23,8 +23,8 @@ LowWaterMark* mark_in_bucket(const LowWaterView& view, int16 priority) {
   return nullptr;
 }
 
-// A new low-water mark for this task and priority, in place of the low-water mark that expires
-// first if all are used. Requires the lock of the bucket.
+// A new low-water mark for this task and priority, in place of the one that expires first if all
+// are used. Requires the lock of the bucket.
 LowWaterMark* new_mark(const LowWaterView& view, int16 priority) {
   LowWaterBucket* bucket = view.bucket;
   Assert(holds_spin(&bucket->lock));

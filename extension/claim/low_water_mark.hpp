@@ -5,19 +5,19 @@
 // Invariants:
 // - The lock of a bucket (FrontBucket::lock) guards all fields of the bucket.
 // - No ready job of a task and priority lies below the low-water mark. A claim raises the
-//   low-water mark over the entries that the claim has passed. A transaction that makes a job ready
-//   below the low-water mark lowers the low-water mark, after the commit is visible.
+//   low-water mark over the entries that it has passed. A transaction that makes a job ready below
+//   the low-water mark lowers it, after the commit is visible.
 // - A claim raises a low-water mark no further than the keys added to the bucket since before the
 //   claim's snapshot. So a commit that the snapshot missed loses no job. For this rule each bucket
 //   keeps the last keys of the lowerings that the bucket counts (shared/front.hpp).
-// - A claim raises the low-water mark over the jobs that the claim is about to take
-//   (reserved_range.cpp). For jobs of the range that the claim cannot lock, the claim lowers the
-//   low-water mark again, and so does the end of an undone transaction.
+// - A claim raises the low-water mark over the jobs that it is about to take (reserved_range.cpp).
+//   For jobs of the range that it cannot lock, it lowers the low-water mark again, and so does the
+//   end of an undone transaction.
 //
 // The claim after the expiry checks up to 1,000 entries below the low-water mark, and continues at
 // the low-water mark; a later claim checks the next entries. So no claim takes long, however many
 // entries an old snapshot keeps there, and all checks together take a fiftieth of the time. The
-// low-water marks of a claim share both limits, so that every low-water mark is checked.
+// low-water marks of a claim share both limits, so that each is checked.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -85,7 +85,7 @@ void lower_low_water_marks_to(const EarliestRunAt& earliest);
 uint64 hash_of_task(const text* identifier);
 
 // Stores the priorities with a low-water mark, in ascending order, at most kLowWaterMarksPerBit;
-// returns the number of priorities.
+// returns their number.
 int low_water_priorities(const LowWaterView& view, int16* priorities);
 
 // A low-water mark as read by a claim. Without a low-water mark, both keys precede every job and
@@ -111,8 +111,7 @@ struct Reservation {
 };
 
 // Moves the low-water mark to `to`, and so reserves the jobs from `from` to `to` for this claim.
-// Call this function after note_passed(), so that an abort lowers the low-water mark
-// again.
+// Call this function after note_passed(), so that an abort lowers the low-water mark again.
 Reservation advance_low_water_mark(const LowWaterView& view, int16 priority, OrderKey to);
 
 // Lowers the low-water mark to a job that the claim leaves to other claims.

@@ -1,5 +1,5 @@
-// Takes a range of rows for one claim. The claim reads the rows, moves the low-water mark over the
-// rows, and only then locks and updates one row after the other. Other claims continue after the
+// Takes a range of rows for one claim. The claim reads the rows, moves the low-water mark over
+// them, and only then locks and updates one row after the other. Other claims continue after the
 // range (low_water_mark.hpp). Without ranges, each of several concurrent claims would read all
 // rows, and take the rows that the other claims left over.
 #include "access/catalog.hpp"
@@ -11,8 +11,8 @@
 namespace pulse {
 namespace {
 
-// Maximum number of rows that a claim reads before the claim locks any row. Reading rows that a
-// faster claim takes is wasted work; moving a low-water mark costs only a spinlock.
+// Maximum number of rows that a claim reads before it locks any. Reading rows that a faster claim
+// takes is wasted work; moving a low-water mark costs only a spinlock.
 constexpr int kMaxRows = 64;
 
 struct Rows {

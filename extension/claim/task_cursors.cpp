@@ -9,7 +9,7 @@ namespace pulse {
 namespace {
 
 // How many jobs of other claims a finished claim skips in search of a free job, and how many
-// candidates a finished claim opens.
+// candidates it opens.
 constexpr int kMaxSkipped = 16;
 
 // Closes a cursor without a due job at once, because opening an index scan makes the server search

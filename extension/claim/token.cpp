@@ -13,7 +13,7 @@ constexpr int kSequenceBits = 40;
 int64 next_number(Oid sequence) {
   record_installation();
   // Until its end, this transaction now holds the sequence's lock, and adopt_installation() waits
-  // for the lock. The second call sees the changes of an earlier adoption.
+  // for it. The second call sees the changes of an earlier adoption.
   int64 number = take_number(sequence);
   record_installation();
   return number_epoch() << kSequenceBits | number;

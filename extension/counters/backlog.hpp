@@ -32,8 +32,7 @@ struct Backlog {
 bool begin_backlog_reading();
 void add_backlog_reading(int64 jobs);
 
-// Whether this session takes a reading, so that the session is no reader of depths who asks for
-// recounts.
+// Whether this session takes a reading, so that it is no reader of depths that asks for recounts.
 bool is_reading_backlog();
 
 // Copies the readings of this database into an array of kBacklogReadings; returns how many.

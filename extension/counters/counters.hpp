@@ -1,6 +1,6 @@
 // Counters of attempts per task and per queue, in shared memory: how many attempts started and
-// ended, for how long the attempts had been due, and for how long the attempts ran. A counter has a
-// ring of periods of 10 seconds. Sweeps add each minute that is over to pulse.counter.
+// ended, for how long they had been due, and for how long they ran. A counter has a ring of periods
+// of 10 seconds. Sweeps add each minute that is over to pulse.counter.
 //
 // Invariants:
 // - Each count is in one counter: in the counter of the name, or in the counter of further names. A

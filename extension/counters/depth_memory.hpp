@@ -1,4 +1,4 @@
-// The layout of depths in shared memory: for the files that share the layout. depths.hpp has the
+// The layout of depths in shared memory: for the files that share it. depths.hpp has the
 // invariants.
 #pragma once
 

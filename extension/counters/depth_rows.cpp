@@ -1,4 +1,4 @@
-// The depths as SQL sees depths, and the triggers that note the rows of statements:
+// The depths as SQL sees them, and the triggers that note the rows of statements:
 // sql/monitor/depths.sql.
 #include "access/catalog.hpp"
 #include "counters/noted_depths.hpp"

@@ -6,16 +6,16 @@
 // - A depth has two sets of counts. Readers see the current set. During the recount of a database,
 //   commits of the database add to both sets and the recount fills the other set; the end of the
 //   recount swaps the sets.
-// - Either set keeps the changes that the set's snapshot does not show. The recount takes the
-//   snapshot, and publishes the snapshot, under the exclusive lock. A commit adds its changes under
-//   the shared lock, when other transactions already see the changes, and to a set only if the
-//   set's snapshot does not show the transaction. The snapshot shows a commit that added before the
-//   recount got the lock, so the scan counts the commit's rows. A later commit searches the
-//   snapshot for itself, however late the commit comes: also a commit that the snapshot shows, and
-//   that gets the lock only after the sets were swapped. No change is lost or counted twice.
+// - Either set keeps the changes that its snapshot does not show. The recount takes and publishes
+//   the snapshot under the exclusive lock. A commit adds its changes under the shared lock, when
+//   other transactions already see them, and to a set only if the set's snapshot does not show the
+//   transaction. The snapshot shows a commit that added before the recount got the lock, so the
+//   scan counts its rows. A later commit searches the snapshot for itself, however late it comes:
+//   also a commit that the snapshot shows, and that gets the lock only after the sets were swapped.
+//   No change is lost or counted twice.
 // - A name keeps its depth from one recount to the next: only the beginning of a recount frees
-//   depths, the depths without jobs that no transaction has used since the last recount began. Once
-//   a name found no free depth, each new name is counted with further names until the next recount.
+//   depths, those without jobs that no transaction has used since the last recount began. Once a
+//   name found no free depth, each new name is counted with further names until the next recount.
 // - `drift` grows with every change that no commit can add. The counts are exact if the last
 //   recount began after the last such change.
 #pragma once
@@ -120,8 +120,8 @@ bool has_depths();
 Depth* depth_of(DepthKind kind, const DepthKey& key, const char* name, int length);
 DepthKey depth_key(const char* name, int length);
 
-// A commit adds its changes between begin and end, which share depths_lock. No call of these can
-// fail.
+// A commit adds its changes between begin and end, which share depths_lock. None of these
+// calls can fail.
 bool begin_adding_depths();
 void add_depth_change(const DepthChange& change, TimestampTz now);
 void add_drift();
@@ -138,7 +138,7 @@ DepthReadings read_depths(const DepthChange* own, int count);
 bool has_counted_depths();
 
 // Starts the process that recounts this database, if a recount is due. True when the call has
-// started the process.
+// started it.
 bool recount_if_due();
 
 // Starts a recount for a sweep: only where a session has read the counts lately, so that a server

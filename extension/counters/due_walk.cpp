@@ -21,7 +21,7 @@ extern "C" {
 namespace pulse {
 namespace {
 
-constexpr int kNearEntries = 16;  // entries that the walk steps over before the walk seeks
+constexpr int kNearEntries = 16;  // entries that the walk steps over before it seeks
 constexpr int kPriorities = 20;   // the walk of a name does the work of so many priorities
 constexpr int kPagesOfName = 8;   // of a name with one priority: two seeks, and a job
 constexpr int64 kMinuteUs = 60 * USECS_PER_SEC;
@@ -37,7 +37,7 @@ struct DueCount {
   bool more_soon;
 };
 
-// A place in the index, before the entries that sort after the place.
+// A place in the index, before the entries that sort after it.
 struct Place {
   int16 priority;
   TimestampTz run_at;
@@ -125,7 +125,7 @@ void leave_behind(DueWalk* walk, TimestampTz until) {
 // --- counts --------------------------------------------------------------------------------------
 
 // The walk keeps the page of the index pinned, as an index-only scan does: no vacuum can remove the
-// entry between the reading of the entry and the reading of the visibility map.
+// entry between its reading and the reading of the visibility map.
 bool is_visible(DueWalk* walk) {
   IndexLookup* rows = &walk->rows;
   if (walk->is_of_queues &&

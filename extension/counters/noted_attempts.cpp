@@ -29,7 +29,7 @@ Note* notes = first_notes;
 int note_count = 0;
 int note_capacity = kFirstNotes;
 
-// The last name of each kind in this transaction: jobs of a batch mostly have the same.
+// The last name of each kind in this transaction: jobs of a batch mostly share it.
 struct LastName {
   int length;  // 0: none
   char name[64];
@@ -43,7 +43,7 @@ struct AddedMinute {
 };
 AddedMinute added = {};
 
-// The notes of a long transaction live in the memory of the transaction.
+// The notes of a long transaction live in its memory.
 void grow() {
   Size size = sizeof(Note) * note_capacity;
   auto* grown = static_cast<Note*>(MemoryContextAllocHuge(TopTransactionContext, size * 2));
@@ -70,7 +70,7 @@ CounterId counter_named(CounterKind kind, const text* name) {
 void note(CounterKind kind, Datum name, AttemptEvent event, int bucket) {
   Note noted = {counter_named(kind, DatumGetTextPP(name)), event, static_cast<uint8>(bucket),
                 GetCurrentSubTransactionId(), 1};
-  // The last two notes are notes of a task and the task's queue.
+  // The last two notes are of a task and its queue.
   for (int i = note_count - 1; i >= 0 && i >= note_count - 2; i--)
     if (notes[i].is_like(noted)) {
       notes[i].times++;

@@ -1,5 +1,5 @@
-// Attempts that a transaction starts and ends. The commit counts the attempts; a transaction that
-// rolls back, or ends with PREPARE TRANSACTION, counts no attempt.
+// Attempts that a transaction starts and ends. The commit counts them; a transaction that rolls
+// back, or ends with PREPARE TRANSACTION, counts none.
 #pragma once
 
 #include "counters/counters.hpp"

@@ -20,7 +20,7 @@ int note_count = 0;
 int note_capacity = kFirstNotes;
 bool is_truncated = false;
 
-// The last name of each kind in this transaction: jobs of a batch mostly have the same.
+// The last name of each kind in this transaction: jobs of a batch mostly share it.
 struct LastName {
   int length;  // 0: none
   char name[64];
@@ -38,7 +38,7 @@ struct TakenCount {
 constexpr int64 kTakenForUs = USECS_PER_SEC;
 TakenCount taken = {};
 
-// The notes of a long transaction live in the memory of the transaction.
+// The notes of a long transaction live in its memory.
 void grow_changes() {
   Size size = sizeof(Note) * note_capacity;
   auto* grown = static_cast<Note*>(MemoryContextAllocHuge(TopTransactionContext, size * 2));
@@ -83,7 +83,7 @@ DepthChange* change_of(DepthKind kind, Datum name) {
   return &note->change;
 }
 
-// Calls use(change) with the change of the row's task, and with the change of the row's queue.
+// Calls use(change) with the change of the row's task, and with that of its queue.
 template <typename Use>
 void with_changes_of(const DepthRow& row, Use use) {
   use(change_of(kTaskDepth, row.identifier));

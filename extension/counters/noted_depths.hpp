@@ -1,9 +1,8 @@
-// The changes of a transaction to the depths of tasks and queues. The commit adds the changes; a
-// rollback forgets the changes, and so does the rollback of a savepoint.
+// The changes of a transaction to the depths of tasks and queues. The commit adds them; a rollback
+// forgets them, and so does the rollback of a savepoint.
 //
 // Every write of pulse.job notes its row once: C code that writes rows directly (job/) calls this
-// file; for all other writes the triggers of pulse.job call this file, and the triggers fire for
-// statements only.
+// file; for all other writes the triggers of pulse.job call it, and they fire for statements only.
 #pragma once
 
 #include "counters/depths.hpp"
@@ -36,7 +35,7 @@ DepthReadings read_depths_with_own();
 // False also in a transaction that removed rows uncounted.
 bool are_depths_known();
 
-// Called at the end of the transaction or of a savepoint. No call of these can fail.
+// Called at the end of the transaction or of a savepoint. None can fail.
 void add_noted_depths();
 void leave_noted_depths_to_prepared();
 void forget_noted_depths();

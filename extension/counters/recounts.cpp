@@ -1,5 +1,5 @@
-// When a recount is due, how a recount begins, and how a recount ends; and the effect of prepared
-// transactions on counts.
+// When a recount is due, how it begins, and how it ends; and the effect of prepared transactions on
+// counts.
 #include "access/catalog.hpp"
 #include "counters/depth_memory.hpp"
 #include "server/clocks.hpp"
@@ -8,9 +8,9 @@
 namespace pulse {
 namespace {
 
-// A recount is followed by a pause of this many times the processor time of the recount, so that
-// recounts take at most 1 % of a core. The duration would be no measure: on a busy machine a
-// recount waits for a core, and counts that drifted meanwhile would stay inexact for minutes.
+// A recount is followed by a pause of this many times its processor time, so that recounts take at
+// most 1 % of a core. The duration would be no measure: on a busy machine a recount waits for a
+// core, and counts that drifted meanwhile would stay inexact for minutes.
 constexpr int64 kPauses = 100;
 constexpr int64 kLeastPauseUs = USECS_PER_SEC;
 // A recount at this interval finds drift that no session has noticed.
@@ -25,7 +25,7 @@ bool has_entry(Oid database) {
   return false;
 }
 
-// A transaction that still refers to the depth finds no key in the depth. Requires depths_lock
+// A transaction that still refers to the depth finds no key in it. Requires depths_lock
 // exclusively.
 void free_depth(DepthKind kind, Depth* depth) {
   Assert(LWLockHeldByMeInMode(depths_lock, LW_EXCLUSIVE));

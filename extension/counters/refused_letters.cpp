@@ -1,5 +1,5 @@
 // How many dead letters of this database were refused: sql/job/dead_letter.sql. An end that is
-// rolled back counts too, because the server's log has the warning of that end.
+// rolled back counts too, because the server's log has its warning.
 #include "shared/memory.hpp"
 
 // pulse_internal.count_refused_letter()

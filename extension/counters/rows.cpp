@@ -1,4 +1,4 @@
-// The counters as SQL sees counters: see sql/monitor/counters.sql.
+// The counters as SQL sees them: see sql/monitor/counters.sql.
 #include "counters/counters.hpp"
 #include "counters/noted_attempts.hpp"
 #include "server/advisory_lock.hpp"

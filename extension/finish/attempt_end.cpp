@@ -143,8 +143,8 @@ void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& v
   if (!value.isnull) change->set(column, value.value);
 }
 
-// Takes the row as stored, because a trigger may have changed the row. A moment later than the
-// stored run_at would leave the job below the low-water mark of its task.
+// Takes the row as stored, because a trigger may have changed it. A moment later than the stored
+// run_at would leave the job below the low-water mark of its task.
 void wake_for_requeued(TupleTableSlot* row) {
   text* queue_name =
       is_set(row, kJobQueueName) ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr;

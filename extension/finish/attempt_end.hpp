@@ -9,8 +9,8 @@
 
 namespace pulse {
 
-// The end of an attempt as the caller states the end: the fields of type pulse_internal.ending, and
-// a checkpoint.
+// The end of an attempt as the caller states it: the fields of type pulse_internal.ending, and a
+// checkpoint.
 struct Ending {
   enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
   Kind kind;

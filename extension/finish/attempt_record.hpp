@@ -20,14 +20,14 @@ struct FinishedJob {
   NullableDatum payload;
   NullableDatum result;
   NullableDatum last_error;
-  bool has_lost_key;  // the job has lost its key, and with the key all further attempts
+  bool has_lost_key;  // the job has lost its key, and with it all further attempts
 };
 
 // Opens no table yet; record_…() opens a table at the first record.
 void open_attempt_records(AttemptRecords* records);
 void close_attempt_records(AttemptRecords* records);
 
-// Both functions take the row of the job as the row was while the attempt ran.
+// Both functions take the row of the job as it was while the attempt ran.
 void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
                     const NullableDatum& error);
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job);

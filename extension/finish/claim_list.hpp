@@ -59,7 +59,7 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
 bool outwait_worker(RunningJobs* jobs, int64* limit);
 
 // Calls end() until the claim is not busy, or until only a transaction that does not belong to the
-// claim's worker keeps the claim busy.
+// claim's worker keeps it busy.
 template <typename End>
 AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   constexpr int kMaxWaits = 2;
@@ -69,7 +69,7 @@ AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   return lock;
 }
 
-// Calls end(claim) for each claim, and stores the returned lock in the claim.
+// Calls end(claim) for each claim, and stores the returned lock in it.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;
@@ -85,9 +85,9 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   }
 }
 
-// Answers in the order of the call. A claim that runs no attempt is accepted if the claim ended the
-// attempt with its outcome before and the transaction had not written; otherwise the claim is
-// stale. A claim is busy when another transaction has locked the row.
+// Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
+// attempt with its outcome before and the transaction had not written; otherwise it is stale. A
+// claim is busy when another transaction has locked the row.
 void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo);
 
 }  // namespace pulse

@@ -1,6 +1,6 @@
 // pulse.complete and pulse.complete_many: see sql/worker/finish.sql for the contract of both. A
-// completion wins over a cancellation and over a superseded key. The completion deletes the row,
-// and records the job if the job's task or a setting keeps completed jobs.
+// completion wins over a cancellation and over a superseded key. It deletes the row, and records
+// the job if its task or a setting keeps completed jobs.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -62,8 +62,8 @@ TM_Result delete_row(RunningJobs* jobs, bool waits) {
   JobTable* table = &jobs->table;
   TupleTableSlot* row = jobs->ids.row;
   TM_Result result = try_delete_row(table, row, waits);
-  // TM_BeingModified may mean that only this transaction has locked the row. Then this transaction
-  // can lock the row again.
+  // TM_BeingModified may mean that only this transaction has locked the row. Then it can lock the
+  // row again.
   if (result == TM_BeingModified &&
       lock_row(table, row->tts_tid, LockWaitSkip, LockTupleExclusive) == TM_Ok)
     result = try_delete_row(table, row, true);

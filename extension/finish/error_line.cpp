@@ -1,7 +1,7 @@
 // The line of an error that tells most: the last line that is neither blank nor indented. A
 // traceback of Python ends with this line; in errors of Java, Node and Ruby the message, or the
 // last cause, stands above the frames. Lists and operations find jobs by the line, among thousands
-// of errors a call, so C reads the errors: a regular expression takes a hundred times as long.
+// of errors a call, so C reads them: a regular expression takes a hundred times as long.
 #include "server/postgres.hpp"
 
 namespace pulse {

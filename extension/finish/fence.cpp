@@ -58,8 +58,8 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
 }
 
 // Locks the last version of the row, and compares the token. Waits for a transaction that has
-// locked the row. If the other transaction is a sweep that recovers the job, the token is stale and
-// this transaction fails.
+// locked the row. If it is a sweep that recovers the job, the token is stale and this transaction
+// fails.
 bool lock_and_match(Relation job, TupleTableSlot* row, Snapshot snapshot, int64 token) {
   TM_FailureData failure;
   ItemPointerData tid = row->tts_tid;

@@ -24,8 +24,8 @@ bool matches(TupleTableSlot* row, const NullableDatum& token) {
          DatumGetInt64(value_of(row, kJobToken)) == DatumGetInt64(token.value);
 }
 
-// Functions of 0.1.0 hold the lock of a key until their transaction ends, and take the key's lock
-// before the row's lock. The row may change during the wait, so the snapshot is taken anew.
+// Functions of 0.1.0 hold the lock of a key until their transaction ends, and take it before the
+// row's lock. The row may change during the wait, so the snapshot is taken anew.
 void wait_for_key(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
   TupleTableSlot* row = jobs->ids.row;
   if (!find_attempt(jobs, job_id, token) || slot_attisnull(row, kJobKey)) return;

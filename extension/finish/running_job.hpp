@@ -26,11 +26,11 @@ enum class AttemptLock {
 void open_running_jobs(RunningJobs* jobs, bool keeps_snapshot = IsolationUsesXactSnapshot());
 void close_running_jobs(RunningJobs* jobs);
 
-// Finds the row of the attempt with this token, or with NULL of any attempt, and puts the row into
+// Finds the row of the attempt with this token, or with NULL of any attempt, and puts it into
 // `ids.row`, unlocked. False when no such attempt runs.
 bool find_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token);
 
-// Locks the row, and puts the row into `table.locked`.
+// Locks the row, and puts it into `table.locked`.
 AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token,
                          Patience patience);
 

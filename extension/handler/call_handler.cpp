@@ -2,11 +2,10 @@
 // for the contract.
 //
 // A role that sets handlers must not gain the rights of a worker's role. The server confines a
-// SECURITY DEFINER function only while the function runs. The function's deferred triggers, its
-// cursors WITH HOLD and a cast of its result would run as the worker. So a handler whose owner
-// could gain runs as a security-restricted operation, including the cast of the result. The handler
-// runs as the owner from the start, because the function may cease to be SECURITY DEFINER at any
-// moment.
+// SECURITY DEFINER function only while it runs. Its deferred triggers, its cursors WITH HOLD and a
+// cast of its result would run as the worker. So a handler whose owner could gain runs as a
+// security-restricted operation, including the cast of the result. It runs as the owner from the
+// start, because the function may cease to be SECURITY DEFINER at any moment.
 #include "server/postgres.hpp"
 
 #include "access/local_settings.hpp"
@@ -142,7 +141,7 @@ NullableDatum result_of(const HandledJob& job, const Handler& handler, bool is_r
   return result;
 }
 
-// Runs the handler with settings that end with the handler.
+// Runs the handler with settings that end with it.
 NullableDatum result_in_level(const HandledJob& job, const Handler& handler, bool is_restricted) {
   Oid user;
   int context;

@@ -23,7 +23,7 @@ bool read_handler(Oid function, Handler* handler);
 [[noreturn]] void refuse_unfit(Oid function);
 
 // How a role runs a handler, by the rights that the owner of the function would gain. An owner that
-// is a superuser, owns pg_pulse, or may act as the role has no right to gain.
+// is a superuser, owns pg_pulse, or may act as the role gains no right.
 enum class HandlerTrust {
   kTrusted,  // the handler runs like any function
   // SECURITY DEFINER: the handler runs as its owner, as a security-restricted operation

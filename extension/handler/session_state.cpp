@@ -174,8 +174,7 @@ void end_session_state() {
 void abort_session_state(SubTransactionId undone) {
   if (!job.is_noted || (undone != job.savepoint && undone != TopSubTransactionId)) return;
   drop_statements();
-  // Where the session had locks before the job, the session keeps the job's locks: here no code may
-  // warn.
+  // Where the session had locks before the job, it keeps the job's locks: here no code may warn.
   if (job.locks == NIL) LockReleaseSession(USER_LOCKMETHOD);
   if (!job.is_in_block) ResetSequenceCaches();
   job = {};

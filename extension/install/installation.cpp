@@ -24,8 +24,8 @@ struct Reading {
 };
 Reading cached;
 
-// Runs a statement under the latest snapshot at any isolation level. So the statement sees the
-// commits of other sessions during the wait for the lock. The caller disconnects from SPI.
+// Runs a statement under the latest snapshot at any isolation level. So it sees the commits of
+// other sessions during the wait for the lock. The caller disconnects from SPI.
 void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   under_statement_settings([&] {
