@@ -1,6 +1,5 @@
-// The functions that the server runs when the server loads the library. All features work after a
-// plain CREATE EXTENSION. With shared_preload_libraries, shared memory is sized for the whole
-// server.
+// The functions that the server runs when it loads the library. All features work after a plain
+// CREATE EXTENSION. With shared_preload_libraries, shared memory is sized for the whole server.
 #include "server/postgres.hpp"
 
 #include "background/process.hpp"

@@ -1,6 +1,6 @@
 // Callbacks for the end of a transaction or savepoint. Only a pre-commit callback may raise, as a
-// fence does to refuse. Callbacks of a commit, an abort or a savepoint's end must not fail. The
-// callbacks allocate nothing, run no SQL and use only shared memory found before.
+// fence does to refuse. Callbacks of a commit, an abort or a savepoint's end must not fail. They
+// allocate nothing, run no SQL and use only shared memory found before.
 #include "transaction_end.hpp"
 
 #include "access/sequence.hpp"

@@ -135,7 +135,7 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
 }
 
 // `has_twin`: the previous version of the row has an equal entry in this index. The index then
-// deletes dead versions before the index splits a page.
+// deletes dead versions before it splits a page.
 void enter(JobIndexes* indexes, int which, TupleTableSlot* row, bool has_twin) {
   if (!indexes->index[which]) open_index(indexes, which);
   IndexInfo* info = indexes->info[which];

@@ -1,5 +1,5 @@
-// Index entries of pulse.job. C code makes the entries without planner and executor, which would
-// cost several times as much as the entries themselves.
+// Index entries of pulse.job. C code makes them without planner and executor, which would cost
+// several times as much as the entries themselves.
 //
 // sql/structure/tables.sql defines which indexes have an entry of a job, by two generated columns
 // and the predicates of the indexes. job_index.cpp repeats the rule for rows that C code writes

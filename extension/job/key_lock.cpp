@@ -174,9 +174,8 @@ KeyReading answer_stranger(const text* key, KeyReading reading, const Asking& as
 }
 
 // Takes the lock once no other transaction in progress changes a job under the key. A waiting job
-// that stays live whether or not the changer commits is `enough` not to wait. The job of a stranger
-// is judged without a wait for the transactions that change the job, because the producer of the
-// job stays the same.
+// that stays live whether or not the changer commits is `enough` not to wait. A stranger's job is
+// judged without a wait for the transactions that change it, because its producer stays the same.
 KeyReading lock_key(const text* key, bool waiting_is_enough, const Asking& asking) {
   PreventCommandIfReadOnly("a change under a job key");
   uint64 hash = fnv1a(key);
@@ -205,7 +204,7 @@ bool try_lock_key(const text* key) {
   return false;
 }
 
-// Jobs that have the key and have not lost the key yet, and that run or whose key is undecided.
+// Jobs that have the key and have not lost it yet, and that run or whose key is undecided.
 // Strangers' jobs are refused or left out.
 ArrayBuildState* jobs_to_supersede(const text* key, const Asking& asking) {
   ArrayBuildState* ids = nullptr;

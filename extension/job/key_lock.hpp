@@ -5,8 +5,8 @@
 // - The unique index of waiting keys is the only lock that lasts until commit. A transaction that
 //   finds an uncommitted change under a key waits for the id of the other transaction. So keys need
 //   no memory, and transactions with different keys never meet.
-// - The lock of a key is held while one call reads the key and writes under the key. The holder
-//   waits for no other transaction, except where a trigger of others waits. So no circle can close.
+// - The lock of a key is held while one call reads the key and writes under it. The holder waits
+//   for no other transaction, except where a trigger of others waits. So no circle can close.
 // - The end of an attempt tries the lock. Where another session has the lock, or another
 //   transaction in progress changes a waiting job under the key, the key is undecided: the ended
 //   job is parked in a lane of its own, outside of the unique index, until a sweep finds the key

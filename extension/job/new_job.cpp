@@ -82,7 +82,7 @@ const JobDefaults& defaults_of(const RowValue& spec, LastTask* last) {
   return last->defaults;
 }
 
-// A job that names no queue gets the queue of the job's task.
+// A job that names no queue gets the queue of its task.
 void complete_queue(RowValue* spec, LastTask* last) {
   if (spec->has(kSpecQueueName)) return;
   NullableDatum queue = defaults_of(*spec, last).queue;
@@ -102,7 +102,7 @@ void complete_numbers(RowValue* spec, LastTask* last) {
   check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
 }
 
-// A transaction requests a sweep for the time at which a job of the transaction expires.
+// A transaction requests a sweep for the time at which one of its jobs expires.
 void set_start_by(RowValue* job, const RowValue& spec, LastTask* last, NullableDatum start_by) {
   const JobDefaults& defaults = defaults_of(spec, last);
   if (start_by.isnull && defaults.expires)

@@ -1,4 +1,4 @@
-// The specification of a job by its producer, and the row that the specification becomes.
+// The specification of a job by its producer, and the row that it becomes.
 #pragma once
 
 #include "job/insert_jobs.hpp"
@@ -28,9 +28,8 @@ struct LastTask {
   JobDefaults defaults;  // without attempts: no task yet
 };
 
-// The values of a job beside its specification: the producer that has added the job, the parents
-// that the job waits for, the due time of the job's schedule, and the job whose dead letter the job
-// is.
+// The values of a job beside its specification: the producer that has added it, the parents that it
+// waits for, the due time of its schedule, and the job whose dead letter it is.
 struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
@@ -47,7 +46,7 @@ Origin plain_origin(const NullableDatum& added_by);
 
 TupleDesc spec_shape(HeapTupleHeader spec);
 
-// Checks a specification and completes the specification with defaults; raises PU004.
+// Checks a specification and completes it with defaults; raises PU004.
 void check_spec(RowValue* spec, LastTask* last);
 
 void start_adding(NewJobs* jobs);

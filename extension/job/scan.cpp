@@ -7,7 +7,7 @@
 namespace pulse {
 namespace {
 
-// How many entries of one queue a walk over queues passes before the walk seeks the next queue.
+// How many entries of one queue a walk over queues passes before it seeks the next queue.
 constexpr int kNearEntries = 16;
 
 bool next_entry(IndexLookup* parked) {
@@ -36,7 +36,7 @@ bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int 
   return next_entry(parked);
 }
 
-// Steps past the entries of this queue, or seeks the next queue where this queue has many entries.
+// Steps past the entries of this queue, or seeks the next queue where this one has many.
 bool pass_queue(IndexLookup* parked, int bucket, Datum name) {
   if (parked->has_row && is_of_queue(parked, name))
     for (int i = 0; i < kNearEntries; i++)

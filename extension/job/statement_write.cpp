@@ -142,8 +142,8 @@ void add_names(Statement* statement, TupleDesc shape, int columns, const char* o
   }
 }
 
-// The triggers of the extension count the rows that statements write; C code notes the rows that C
-// code writes.
+// The triggers of the extension count the rows that statements write; C code notes the rows that it
+// writes.
 bool has_trigger_of_others(const TriggerDesc* triggers) {
   for (int i = 0; triggers && i < triggers->numtriggers; i++)
     if (triggers->triggers[i].tgfoid != catalog()->count_written_job) return true;

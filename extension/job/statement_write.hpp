@@ -1,13 +1,12 @@
-// Rows of the extension's tables written by statements, as any session writes the rows. A table
-// needs statements when a DBA added a trigger, rule, index, constraint or column to the table. The
-// server then fires triggers, computes generated columns and maintains indexes by the server's own
-// rules.
+// Rows of the extension's tables written by statements, as any session writes them. A table needs
+// statements when a DBA added a trigger, rule, index, constraint or column to it. The server then
+// fires triggers, computes generated columns and maintains indexes by its own rules.
 //
 // One statement stores a set of new rows; each update or delete is a statement of its own. Both
 // kinds of statement fire statement triggers and fill transition tables. Trigger code runs under
 // the settings of access/local_settings.hpp. A trigger, rule or policy that suppresses the row
 // raises an error, so no decision is lost. The server stores the row as a BEFORE trigger has
-// changed the row, and the caller gets the stored row.
+// changed it, and the caller gets the stored row.
 #pragma once
 
 #include "server/postgres.hpp"

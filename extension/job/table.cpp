@@ -31,8 +31,8 @@ void put_changed(JobTable* table, HeapTuple tuple) {
   ExecForceStoreHeapTuple(tuple, table->changed, true);
 }
 
-// Makes the executor's state on demand: most updates need no executor, and making the state costs
-// more than an update.
+// Makes the executor's state on demand: most updates need no executor, and making it costs more
+// than an update.
 void prepare_executor(JobTable* table) {
   if (table->estate) return;
   MemoryContext old = MemoryContextSwitchTo(table->context);

@@ -1,11 +1,10 @@
-// Writes of pulse.job and of the other tables that C code writes. A caller locks a row or skips the
-// row, then updates or deletes the row. This file alone decides how the row is written.
+// Writes of pulse.job and of the other tables that C code writes. A caller locks a row or skips it,
+// then updates or deletes it. This file alone decides how the row is written.
 //
 // A plain table has only the triggers, rules, indexes and columns of this extension. C code writes
-// the rows and index entries of a plain table without planner and executor. Statements write the
-// rows of any other table (statement_write.hpp), so the triggers, rules and indexes of a DBA see
-// each row.
-// A caller uses the same functions for plain and other tables, but must know about the others:
+// its rows and index entries without planner and executor. Statements write the rows of any other
+// table (statement_write.hpp), so the triggers, rules and indexes of a DBA see each row. A caller
+// uses the same functions for plain and other tables, but must know about the others:
 // - a trigger may raise an error or change the row; `changed` has the row as stored;
 // - a suppressed row raises an error (SQLSTATE 09000), so a write that returns has happened;
 // - the server computes the generated columns; JobChange::set_state does so for a plain table.
@@ -71,13 +70,12 @@ struct JobChange : RowValue {
     set(kJobKeyIsUndecided, BoolGetDatum(true));
     set(kJobIndexLane, CharGetDatum(kLaneUndecided));
   }
-  // A claim in place keeps the index lane of open jobs, so the claim changes no indexed column.
+  // A claim in place keeps the index lane of open jobs, so it changes no indexed column.
   void set_running(int64 worker_id, bool is_in_place) {
     set(kJobWorkerId, Int64GetDatum(worker_id));
     set_state(catalog()->state_running, is_in_place, worker_id);
   }
-  // Sets the generated columns too, because the server does not compute generated columns for a
-  // direct write.
+  // Sets the generated columns too, because the server does not compute them for a direct write.
   void set_state(Oid state, bool is_in_place, int64 worker_id) {
     set(kJobState, ObjectIdGetDatum(state));
     if (!catalog()->has_index_lanes) return;

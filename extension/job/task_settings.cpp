@@ -20,7 +20,7 @@ TaskSettings defaults() {
   return found;
 }
 
-// Copies a value that is set, so that the value outlives the row. A NULL keeps the default.
+// Copies a value that is set, so that it outlives the row. A NULL keeps the default.
 void overlay(TupleTableSlot* row, AttrNumber column, NullableDatum* value) {
   NullableDatum stored = field_of(row, column);
   if (stored.isnull) return;

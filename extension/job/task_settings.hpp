@@ -7,7 +7,7 @@
 
 namespace pulse {
 
-// Calls use(row) with the row of this task, if the task has a row.
+// Calls use(row) with the row of this task, if it has one.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
@@ -49,7 +49,7 @@ inline bool is_poison(int crashes, int max_crashes) {
 // Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// Values of a new job that come from the job's task where the producer gives no value.
+// Values of a new job that come from its task where the producer gives none.
 struct JobDefaults {
   int max_attempts;
   NullableDatum queue;  // may name members of the payload

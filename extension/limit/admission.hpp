@@ -1,9 +1,9 @@
-// Admission: how many jobs of a queue the queue's levels let a promotion open, and the report of
-// the promotion to the levels. Promotion knows levels, rates and rings by these calls alone.
+// Admission: how many jobs of a queue its levels let a promotion open, and the report of the
+// promotion to the levels. Promotion knows levels, rates and rings by these calls alone.
 //
 // Invariants:
-// - An admitted promotion holds the queue's lock and the locks of the queue's levels, and reads
-//   under a snapshot younger than the locks (limit/levels.hpp).
+// - An admitted promotion holds the locks of the queue and of its levels, and reads under a
+//   snapshot younger than the locks (limit/levels.hpp).
 // - The promotion reports each admission with the status kAdmitted once. The report gives the locks
 //   back, or notes the queue as promoted by this transaction.
 #pragma once
@@ -36,7 +36,7 @@ struct Admission {
   Levels levels;    // `places_left` of them: how many more jobs the levels let a promotion open
 };
 
-// Locks the queue and the queue's levels, reads the settings, and finds the places left.
+// Locks the queue and its levels, reads the settings, and finds the places left.
 Admission admit(const Candidate& queue, AdmissionContext* context);
 
 // As admit(), in this snapshot, without locks and turns. A caller that lets the queue wait reads

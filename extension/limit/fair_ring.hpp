@@ -1,11 +1,11 @@
 // Fairness: owns the rings in shared memory, by which the queues beneath a fair level open jobs in
 // turn.
 //
-// A ring serves one level. The members of the ring are the queues beneath the level, however deep,
-// and the queue of the level's own name. A ring has a bit for each queue bucket in which a queue
-// may have a job to start, and records whose turn comes next. Queues of one queue bucket take turns
-// in the order of their names. So a walk follows the order of the index of parked jobs, and a turn
-// costs the same however many queues there are.
+// A ring serves one level. Its members are the queues beneath the level, however deep, and the
+// queue of the level's own name. A ring has a bit for each queue bucket in which a queue may have a
+// job to start, and records whose turn comes next. Queues of one queue bucket take turns in the
+// order of their names. So a walk follows the order of the index of parked jobs, and a turn costs
+// the same however many queues there are.
 //
 // Once around the ring takes four passes. A queue's weight is spread over the passes, so that many
 // queues of great weight do not start all their jobs at once. In passes 2 to 4 the walk visits only
@@ -14,12 +14,12 @@
 // Invariants:
 // - A queue with a job to start has its bit in the ring, or its queue mark, or a walk is promoting
 //   the queue. A joining promotion sets the bit under the spinlock of the database's rings. A walk
-//   clears the bit, promotes the queues of the queue bucket, and sets the bit again if one of the
-//   queues has more. An abort sets the queue marks of the cleared bits.
+//   clears the bit, promotes the queues of the queue bucket, and sets the bit again if one of them
+//   has more. An abort sets the queue marks of the cleared bits.
 // - The walk with the advisory lock of the ring (LockKind::kRing, exclusive) alone writes whose
 //   turn comes next. No claim keeps this lock until the commit.
-// - An idle ring goes to another level under the spinlock: no queue waits in an idle ring, and no
-//   walk or join has used the ring for a minute.
+// - An idle ring goes to another level under the spinlock: no queue waits in it, and no walk or
+//   join has used it for a minute.
 // - The bit of each ring in `freed_levels` says that the ring may have a job to start. A ring whose
 //   level is full has this bit only after a place may have come free.
 #pragma once
@@ -103,8 +103,7 @@ bool join_known_ring(const Levels& levels, int bucket);
 // Whether the level's ring waits for a place.
 bool is_ring_blocked(const Level& level);
 
-// Frees the ring of a level that is fair no longer, and sets the queue marks of the bits in the
-// ring.
+// Frees the ring of a level that is fair no longer, and sets the queue marks of its bits.
 void dissolve_ring(FairRing* ring);
 
 // How many jobs a queue of this weight may start in the turn that begins.
@@ -115,8 +114,8 @@ void begin_pass(FairRing* ring);
 // Whether a queue waits in the ring.
 bool has_waits(FairRing* ring);
 
-// Enters the next queue bucket in which a queue waits for a turn in this pass, and clears the
-// bucket's bit. False: no queue waits for a turn in this pass.
+// Enters the next queue bucket in which a queue waits for a turn in this pass, and clears its bit.
+// False: no queue waits for a turn in this pass.
 bool enter_bucket(FairRing* ring);
 // Sets the bit of the queue bucket again.
 void keep_in_ring(FairRing* ring, int bucket);

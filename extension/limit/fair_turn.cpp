@@ -80,9 +80,8 @@ void answer_turn(QueueSource* source, const Candidate& candidate, const Outcome&
   turn->ring->left = turn->has_more ? Max(turn->left, 0) : 0;
 }
 
-// Locks the ring, with pauses. The walk of another claim ends soon, because the walk waits for no
-// lock. So a pause is worth its time: a claim that leaves at once finds no job, and comes back at
-// once.
+// Locks the ring, with pauses. The walk of another claim ends soon, because it waits for no lock.
+// So a pause is worth its time: a claim that leaves at once finds no job, and comes back at once.
 bool lock_ring(uint64 key, int* pauses, bool* is_busy) {
   while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
     *is_busy |= *pauses <= 0;
@@ -131,8 +130,8 @@ TransactionId begin_check_of_open_jobs() {
 bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn) {
   const Level* fair = levels.fair >= 0 ? &levels.level[levels.fair] : nullptr;
   if (!turn) return fair && join_ring(levels, bucket);
-  // The queue may only share the bucket with a queue of the ring, or the queue's level may be fair
-  // no longer.
+  // The queue may only share the bucket with a queue of the ring, or its level may be fair no
+  // longer.
   if (!fair || fair->identity != turn->ring->level) {
     for (int i = 0; i < levels.count; i++)
       turn->is_dissolved |= levels.level[i].identity == turn->ring->level;

@@ -30,8 +30,7 @@ bool begin_turns(RingSource* walk, int number, int* pauses, bool* is_busy);
 // Leaves the ring to the next walk. True: queues wait that the walk had no time for.
 bool end_turns(RingSource* walk);
 
-// True when the queue is promoted in turns, and this turn is not the queue's own. The queue then
-// joins the ring.
+// True when the queue is promoted in turns, and this turn is not its own. It then joins the ring.
 bool awaits_turn(const Levels& levels, int bucket, FairTurn* turn);
 
 // True when the fair level, or a level above, blocks the queue in its turn. False when a level

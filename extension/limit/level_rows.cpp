@@ -1,4 +1,4 @@
-// Levels of queues as SQL sees levels, in the snapshot of the calling statement: see
+// Levels of queues as SQL sees them, in the snapshot of the calling statement: see
 // sql/queue/level.sql.
 #include "access/catalog.hpp"
 #include "limit/fair_ring.hpp"

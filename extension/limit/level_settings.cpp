@@ -121,8 +121,8 @@ StoredSettings settings_of_level(const SettingsReader& reader, Datum name, Datum
   return found;
 }
 
-// The weight of a queue beneath a fair level is the weight of the queue's own row, else of the
-// nearest `level/*` above.
+// The weight of a queue beneath a fair level is the weight of its own row, else of the nearest
+// `level/*` above.
 int weight_of_queue(const SettingsReader& reader, const Datum* names, const StoredSettings* of,
                     int own) {
   if (of[own].row != SettingsRow::kNone) return of[own].weight;

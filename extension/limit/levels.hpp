@@ -2,8 +2,8 @@
 // the level together. Owns the locks of levels and the level groups in shared memory.
 //
 // Invariants:
-// - A promotion shares the lock of each level above its queue (LockKind::kLevel). The promotion
-//   holds a level with a total alone, and a level with a rate and no credit.
+// - A promotion shares the lock of each level above its queue (LockKind::kLevel). It holds alone a
+//   level with a total, and a level with a rate and no credit.
 // - A level with a total has at most `total` open, placed and running jobs. Only a promotion that
 //   holds the level alone gives a place away, and counts under a snapshot younger than the lock.
 // - A queue that a level keeps from a due job has a bit in the level's group, or a queue mark. The
@@ -83,17 +83,17 @@ bool try_lock_levels(Levels* levels);
 // lock is busy.
 bool try_lock_limited_levels(Levels* levels);
 
-// Takes tokens for all places of the queue from the credits of the queue's limited levels. False,
-// and no token taken, when a limited level has a total, is paused, has too little credit, or is the
-// queue itself. Then the promotion must hold the limited levels exclusively.
+// Takes tokens for all places of the queue from the credits of its limited levels. False, and no
+// token taken, when a limited level has a total, is paused, has too little credit, or is the queue
+// itself. Then the promotion must hold the limited levels exclusively.
 bool take_credits(Levels* levels);
 
-// Whether the transaction holds the queue's lock and shares the lock of each level above the queue,
-// or holds the level alone. For Assert().
+// Whether the transaction holds the queue's lock and shares the lock of each level above it, or
+// holds the level alone. For Assert().
 bool holds_locks_of(const Levels& levels);
 
 // Gives back the locks of the queue and its levels. The promotion keeps the locks of limited levels
-// above the queue, because the counts of these levels serve the next queue.
+// above the queue, because their counts serve the next queue.
 void unlock_levels(Levels* levels, LevelCounts* counts);
 
 // Reads the settings of all levels.
@@ -126,8 +126,7 @@ void set_dry_timer(const Level& level);
 // Frees the queues that wait for a level with a token by now.
 void free_dry_levels(DatabaseState* database, TimestampTz now);
 
-// A walk over the queue buckets whose queues wait for the levels of a group, each queue bucket
-// once.
+// A walk over the queue buckets whose queues wait for the levels of a group, each bucket once.
 struct WaitWalk {
   int group;
   int position;

@@ -5,13 +5,13 @@
 
 namespace pulse {
 
-// The lock of a queue, or of one of the queue's levels, that another transaction holds.
+// The lock of a queue, or of one of its levels, that another transaction holds.
 struct QueueLock {
   int length;  // of the level's name, a beginning of the queue's name; 0: no lock is held
   VirtualTransactionId holder;  // a transaction that holds the lock
 };
 
-// Finds the lock without taking a lock, because a promotion could meet such a lock.
+// Finds the lock without taking one, because a promotion could meet it.
 QueueLock find_queue_lock(const text* name);
 
 inline bool is_queue_locked(const text* name) { return find_queue_lock(name).length > 0; }

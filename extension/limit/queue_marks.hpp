@@ -15,8 +15,8 @@ namespace pulse {
 // True until sessions have checked all queues since this database took its database entry.
 bool is_first_check_due();
 
-// The caller is about to check queues. As long as the first check lasts, the first check covers
-// every job due when the first check began. True for the call that begins the first check.
+// The caller is about to check queues. As long as the first check lasts, it covers every job due
+// when it began. True for the call that begins it.
 bool begin_queue_check(DatabaseState* database);
 
 // Ends the first check, which has come to the last queue.

@@ -11,7 +11,7 @@ struct Candidate {
   int bucket;
 };
 
-// The changes of a promotion of a candidate, and the work that the promotion left undone.
+// The changes of a promotion of a candidate, and the work that it left undone.
 struct Outcome {
   int starts;          // how many jobs the promotion opened, placed or swapped
   int places;          // how many more places of the queue are taken
@@ -25,7 +25,7 @@ struct Outcome {
 struct QueueSource {
   // Names the next queue. False: no further queue.
   bool (*next)(QueueSource* source, Candidate* candidate);
-  // Hears of the promotion of the queue, and keeps the queue if a job is left to start.
+  // Hears of the promotion of the queue, and keeps it if a job is left to start.
   void (*answer)(QueueSource* source, const Candidate& candidate, const Outcome& outcome);
 };
 

@@ -27,9 +27,9 @@ struct RateReading {
   bool is_new;   // differs from the stored row
 };
 
-// The counts of one level, as known to one call. The counts stay right as long as the call holds
-// the level's lock, except for places that came free. Each reading is stored once, however many
-// queues the call promotes.
+// The counts of one level, as known to one call. They stay right as long as the call holds the
+// level's lock, except for places that came free. Each reading is stored once, however many queues
+// the call promotes.
 struct KnownLevel {
   KnownLevel* next;
   uint64 hash;  // 0: the lock was given back
@@ -47,7 +47,7 @@ struct KnownLevel {
 // NULL when the call has counted nothing of the level.
 KnownLevel* known_level(KnownLevel* known, uint64 hash);
 
-// Stores the counts of this level, if any, and drops the counts, because the lock goes back.
+// Stores the counts of this level, if any, and drops them, because the lock goes back.
 void forget_level(KnownLevel* known, uint64 hash);
 
 // Charges a claimed job of this queue to the levels with a reading. False when a further

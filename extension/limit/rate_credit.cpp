@@ -18,8 +18,8 @@ RateCredit* place_of(DatabaseState* database, uint64 level) {
   return database ? &database->rate_credits[level % kRateCredits] : nullptr;
 }
 
-// Calls use(credit), under the lock of the entry, for the credit of the level, if the level has
-// credit. The transaction holds the level's lock in the mode `held`.
+// Calls use(credit), under the lock of the entry, for the credit of the level, if it has any. The
+// transaction holds the level's lock in the mode `held`.
 template <typename Use>
 void with_credit(uint64 level, [[maybe_unused]] LOCKMODE held, Use use) {
   Assert(held == NoLock || holds_advisory_lock(LockKind::kLevel, level, held));

@@ -15,9 +15,8 @@
 
 namespace pulse {
 
-// Arranges that the commit sets the tokens aside, and returns how many tokens the commit will set
-// aside. The transaction stores the number in the level's row, and holds the level alone until the
-// end.
+// Arranges that the commit sets the tokens aside, and returns how many it will set aside. The
+// transaction stores the number in the level's row, and holds the level alone until the end.
 int64 note_credit(uint64 level, int64 tokens);
 
 // Takes all credit of a level that this transaction holds alone, and the credit that this

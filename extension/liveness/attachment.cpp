@@ -1,15 +1,14 @@
 // Attachments: the end of an attached session is noticed without SQL in any exit path. A session
 // lock stands for the session. One exit callback notes in shared memory that the client ended the
-// session; a second exit callback requests a sweep. The sweep finds the lock free and decides.
+// session; a second one requests a sweep. The sweep finds the lock free and decides.
 //
 // Invariants:
 // - An attachment is a number that one session holds by the advisory lock kAttachment, until the
 //   session ends or releases all locks.
-// - A backend notes the end of its session before the backend releases the locks. So a sweep that
-//   finds the lock of an ended session free finds the note too, unless later ends have replaced the
-//   note.
+// - A backend notes the end of its session before it releases the locks. So a sweep that finds the
+//   lock of an ended session free finds the note too, unless later ends have replaced it.
 // - Only the ending backend adds a note, under the spinlock of the bucket. No session removes
-// notes.
+//   notes.
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
@@ -26,9 +25,9 @@ namespace {
 
 // --- the ends of sessions ------------------------------------------------------------------------
 
-// The end of an attached session by its client. A backend notes the end before the backend releases
-// its locks. So a sweep that finds the lock free finds the note too. Without a note, the server or
-// an administrator ended the session, or the session released its locks without an end. Guard:
+// The end of an attached session by its client. A backend notes the end before it releases its
+// locks. So a sweep that finds the lock free finds the note too. Without a note, the server or an
+// administrator ended the session, or the session released its locks without an end. Guard:
 // EndBucket::lock.
 struct EndedSession {
   Oid database;  // 0: free
@@ -98,8 +97,8 @@ bool find_end(uint64 attachment, EndedSession* end) {
 
 // --- the attachments of this session -------------------------------------------------------------
 
-// An attachment of this session. The attachment is free for the next worker of this session once a
-// commit has deregistered its worker, or once the call that took the attachment is undone.
+// An attachment of this session. It is free for the next worker of this session once a commit has
+// deregistered its worker, or once the call that took it is undone.
 struct Attachment {
   uint64 number;
   bool is_free = false;
@@ -192,8 +191,8 @@ void keep_attachments(SubTransactionId undone) {
 
 }  // namespace pulse
 
-// pulse_internal.hold_attachment(): an attachment for one worker, which this session holds until
-// the session ends.
+// pulse_internal.hold_attachment(): an attachment for one worker, which this session holds until it
+// ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();

@@ -11,8 +11,8 @@ Size ended_sessions_size();
 void create_ended_sessions();
 
 // Resolve the attachments at the end of a transaction or savepoint. A commit frees the attachments
-// of the workers that the transaction deregistered. A rollback keeps these attachments, and frees
-// the attachments that the undone part took. Neither function can fail.
+// of the workers that the transaction deregistered. A rollback keeps these, and frees the
+// attachments that the undone part took. Neither function can fail.
 void leave_attachments();
 void keep_attachments(SubTransactionId undone);
 

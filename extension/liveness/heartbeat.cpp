@@ -1,8 +1,7 @@
-// A beat locks the last version of the worker's row in pulse.heartbeat before the beat reads the
-// status. So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or
-// the beat waits and returns the new status. The beat writes a new version of the row. No planner
-// takes part, because 1,000 idle workers beat all the time; sql/worker/heartbeat.sql answers for
-// jobs.
+// A beat locks the last version of the worker's row in pulse.heartbeat before it reads the status.
+// So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or the beat
+// waits and returns the new status. The beat writes a new version of the row. No planner takes
+// part, because 1,000 idle workers beat all the time; sql/worker/heartbeat.sql answers for jobs.
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
@@ -39,7 +38,7 @@ void open_beats(JobTable* beats) {
 }
 
 // Locks the last version of the row. False when the row is deleted. False for LockWaitSkip also
-// when another transaction has locked the row, or has changed the row since the transaction's only
+// when another transaction has locked the row, or has changed it since the transaction's only
 // snapshot.
 bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wait) {
   TM_FailureData failure;
@@ -64,8 +63,8 @@ void set_moment(JobChange* beat) {
   beat->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
 }
 
-// A beat from a session other than the attached session detaches the worker; then the worker's
-// silence counts.
+// A beat from a session other than the attached session detaches the worker; then its silence
+// counts.
 void set_attachment(JobChange* beat, TupleTableSlot* row) {
   beat->clear(kBeatDetachedLive);
   if (!slot_attisnull(row, kBeatAttachment) &&
@@ -132,8 +131,8 @@ TransactionId writer_of(TupleTableSlot* row) {
   return HeapTupleHeaderGetXmin(ExecFetchSlotHeapTuple(row, false, nullptr)->t_data);
 }
 
-// Whether a task has changed, perhaps because the task has lost its handler. A transaction may
-// commit a change long after the moment that the row names, so this session's last beat counts too.
+// Whether a task has changed, perhaps because it has lost its handler. A transaction may commit a
+// change long after the moment that the row names, so this session's last beat counts too.
 bool tasks_changed(TimestampTz since, Snapshot snapshot) {
   return any_task(snapshot, [since](TupleTableSlot* row) {
     return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > since ||

@@ -116,8 +116,8 @@ bool walk_lowest(Queue* queue, ParkedWalk* walk) {
   return due;
 }
 
-// In a strict queue: finds the parked job that starts before all other jobs, and puts the job into
-// the lookup's `row`. The caller closes the lookup in either case.
+// In a strict queue: finds the parked job that starts before all other jobs, and puts it into the
+// lookup's `row`. The caller closes the lookup in either case.
 bool find_successor(IndexLookup* successors, const Queue& queue, Relation job, Snapshot snapshot) {
   open_index_lookup(successors, job, catalog()->job_successor_idx, snapshot, 1);
   ScanKeyData key;
@@ -139,7 +139,7 @@ bool may_open_successor(const Queue& queue, TupleTableSlot* row) {
   return queue.open_count > 0 && succession_of(row) < queue.open[queue.open_count - 1].succession;
 }
 
-// Meets the successor, if the successor may open. True when the walk leaves the successor.
+// Meets the successor, if it may open. True when the walk leaves it.
 bool walk_successor(Queue* queue, ParkedWalk* walk, TupleTableSlot* successor) {
   queue->known.count = kDoNotRemember;
   if (!may_open_successor(*queue, successor)) return true;

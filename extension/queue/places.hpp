@@ -4,8 +4,8 @@
 // - A queue has at most `concurrency` jobs that are open, placed or running. Only a promotion gives
 //   a place away, under the queue's advisory lock (LockKind::kQueue, exclusive), and counts under a
 //   snapshot younger than the lock.
-// - The claim that placed a job claims or opens the job before the claim ends. The placed jobs are
-//   in the claim's own memory; the queue's lock guards their places until the commit.
+// - The claim that placed a job claims or opens it before the claim ends. The placed jobs are in
+//   the claim's own memory; the queue's lock guards their places until the commit.
 #pragma once
 
 #include "access/ordered_scan.hpp"
@@ -39,7 +39,7 @@ struct Queue {
 };
 
 // A parked job with a place of its queue. The claim that gave the place claims or opens the job
-// before the claim ends. So the row changes once instead of twice.
+// before it ends. So the row changes once instead of twice.
 struct PlacedJob : JobOrder {
   ItemPointerData tid;
   Datum identifier;
@@ -59,8 +59,8 @@ struct PlacedJobs {
   int count;
 };
 
-// Places the parked job, if the promoting claim may claim the job. False: the caller opens the job.
-// Requires the queue's lock.
+// Places the parked job, if the promoting claim may claim it. False: the caller opens it. Requires
+// the queue's lock.
 bool try_place(PlacedJobs* placed, TupleTableSlot* parked, Datum queue_name, int bucket);
 // Whether the claim has placed the job with this id.
 bool is_placed(const PlacedJobs* placed, int64 id);

@@ -1,6 +1,6 @@
 // Remembered queues: owns the memory of promotions about queues with many dead entries, which an
-// old snapshot keeps in the index. Remembered are the jobs with a place of the queue, and where the
-// queue's parked jobs begin. Without this memory each promotion passes all dead entries again.
+// old snapshot keeps in the index. Promotions remember the jobs with a place of the queue, and
+// where its parked jobs begin. Without this memory each promotion passes all dead entries again.
 //
 // Invariants:
 // - Promotions write under the queue's advisory lock (LockKind::kQueue) and the spinlock of the
@@ -46,8 +46,8 @@ uint64 remembered_generation(int bucket);
 bool recall_queue(uint64 hash, RememberedQueue* known);
 
 // Writes or drops the memory of a queue. Requires the queue's lock, which has the key `hash`.
-// `started`: when the promotion began, if the promotion had no memory of the queue to start from;
-// else 0. `generation` precedes the promotion's snapshot.
+// `started`: when the promotion began, if it had no memory of the queue to start from; else 0.
+// `generation` precedes the promotion's snapshot.
 void remember_queue(uint64 hash, uint64 generation, TimestampTz started, RememberedQueue queue);
 
 // Drops the memory of a queue.

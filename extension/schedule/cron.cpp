@@ -125,8 +125,8 @@ bool read_step(const char** at, int* step) {
   return is_digit(**at) && read_value(at, kStep, step);
 }
 
-// Reads one part of a list, and adds the values of the part. A range whose end comes before its
-// begin leads over the last value to the first value.
+// Reads one part of a list, and adds its values. A range whose end comes before its begin leads
+// over the last value to the first value.
 bool read_part(const char** at, const Field& field, uint64* values) {
   if (&field == kDayField && (**at == 'L' || **at == 'l') && letters_at(*at) == 1) {
     (*at)++;
@@ -295,8 +295,7 @@ void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 fi
 }
 
 // A minute that the zone's clock skips falls due at the first minute after the gap. A minute that
-// the clock repeats falls due the first time only. A periodic rule follows the clock as the clock
-// runs.
+// the clock repeats falls due the first time only. A periodic rule follows the clock as it runs.
 bool next_cron_minute(CronWalk* walk, int64 limit, int64* due) {
   while (walk->at < limit) {
     Segment segment = segment_at(walk->at, walk->zone);

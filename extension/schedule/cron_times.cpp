@@ -30,7 +30,7 @@ pg_tz* zone_named(const text* name) {
 }  // namespace
 }  // namespace pulse
 
-// pulse_internal.zone_name(time_zone): the name as the server spells the name; NULL: no such zone.
+// pulse_internal.zone_name(time_zone): the name as the server spells it; NULL: no such zone.
 PULSE_FUNCTION(pulse_zone_name) {
   pg_tz* zone = pulse::zone_named(PG_GETARG_TEXT_PP(0));
   if (!zone) PG_RETURN_NULL();

@@ -88,8 +88,8 @@ bool attachment_is_free(uint64 attachment) {
          is_free(tag_of(LockKind::kAttachment, attachment), ShareLock);
 }
 
-// Only this session adds to the session's advisory locks. Other sessions add to the session's list
-// only locks of another method, where they need a lock on the fast path.
+// Only this session adds to its advisory locks. Other sessions add to its list only locks of
+// another method, where they need a lock on the fast path.
 List* held_advisory_locks() {
   List* held = NIL;
   for (int partition = 0; partition < NUM_LOCK_PARTITIONS; partition++)

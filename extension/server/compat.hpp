@@ -173,8 +173,8 @@ inline void begin_result_rows(FunctionCallInfo fcinfo) {
 }
 
 // Newer minor versions flag a composite value, whose type may have changed since the value's
-// creation, and check the flag when reading fields. The library asks the running server whether the
-// server flags values: a server that does not flag values lacks this function.
+// creation, and check the flag when reading fields. The library asks the running server whether it
+// flags values: a server that does not flag values lacks this function.
 extern "C" HeapTupleHeader marked_header(Datum row) __asm__("DatumGetHeapTupleHeader")
     __attribute__((weak));
 

@@ -1,8 +1,8 @@
 // A queue is often empty when autovacuum analyzes it, and has a hundred thousand jobs a minute
-// later. Until the next ANALYZE the planner then takes a table for empty, however many pages the
-// table has. In an empty table the scan of a whole index costs as much as the search for one key,
-// so the planner scans a whole index for each row of a join. A session also keeps a plan that the
-// session made while the table had no page.
+// later. Until the next ANALYZE the planner then takes a table for empty, however many pages it
+// has. In an empty table the scan of a whole index costs as much as the search for one key, so the
+// planner scans a whole index for each row of a join. A session also keeps a plan that it made
+// while the table had no page.
 //
 // PostgreSQL counts ten pages for a table that was never vacuumed, for the same reason
 // (table_block_relation_estimate_size); this hook counts them for each table of the schema.

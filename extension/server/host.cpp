@@ -1,5 +1,4 @@
-// The server's surroundings: the disks of the server's files, and the server's own version.
-// doctor() asks.
+// The server's surroundings: the disks of its files, and its own version. doctor() asks.
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 

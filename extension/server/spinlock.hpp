@@ -1,12 +1,11 @@
 // Spinlocks: the only file that takes and releases a spinlock. A backend holds one spinlock at a
-// time, for microseconds, and beside the spinlock only reads and writes memory.
+// time, for microseconds, and beside it only reads and writes memory.
 //
-// A build with assertions remembers the spinlock that the process holds, and refuses beside the
-// spinlock:
+// A build with assertions remembers the spinlock that the process holds, and refuses beside it:
 // - a second spinlock, and the release of a spinlock that the process does not hold: Assert;
 // - in code of this extension, each allocation, report, advisory lock and lightweight lock that the
 //   macros below name: Assert;
-// - every error, of the server's code too: the critical section makes the error a PANIC.
+// - every error, of the server's code too: the critical section makes it a PANIC.
 // Not refused: an allocation by the server's own code, on a server without assertions.
 // In a release build the functions are SpinLockAcquire() and SpinLockRelease() and nothing more.
 #pragma once

@@ -2,9 +2,9 @@
 //
 // Invariants:
 // - A queue that waits for a level has its bit in the level's group, or a queue mark. The promotion
-//   that meets the full level sets the bit; the walk that promotes the queue clears the bit
+//   that meets the full level sets the bit; the walk that promotes the queue clears it
 //   (limit/levels.hpp).
-// - Each commit that frees a place counts the place before the commit reads the bits.
+// - Each commit that frees a place counts the place before it reads the bits.
 // - A credit belongs to one level at a time (limit/rate_credit.hpp).
 #pragma once
 

@@ -1,12 +1,10 @@
-// The background worker in one database, as launcher, maintainers and waiting sessions see the
-// worker.
+// The background worker in one database, as launcher, maintainers and waiting sessions see it.
 //
 // Invariants:
 // - The launcher starts one maintainer of a database at a time. The maintainer enters its process
-//   into `process`, and the exit of the maintainer clears the field.
+//   into `process`, and its exit clears the field.
 // - The maintainer writes `end`, `seen_at` and `last_sweep`; the launcher writes `end` where no
-// maintainer can
-//   start.
+//   maintainer can start.
 // - The launcher alone writes `is_serving`.
 #pragma once
 

@@ -144,11 +144,11 @@ DatabaseState* take_free_entry(SharedState* all, Oid database) {
   return entry;
 }
 
-// A entry may have been given back, and then taken by another database.
+// An entry may have been given back, and then taken by another database.
 bool is_ours(DatabaseState* entry) { return pg_atomic_read_u32(&entry->oid) == MyDatabaseId; }
 
 // Takes over the entry of a dropped database, which no session uses any more. Catalog lookups may
-// wait, so the lookups precede the lock, under which no other backend takes over an entry.
+// wait, so they precede the lock, under which no other backend takes over an entry.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
     DatabaseState* entry = &all->database[i];

@@ -3,8 +3,8 @@
 // of their own.
 //
 // Invariants:
-// - Shared memory holds no durable fact. After a restart shared memory is empty. Claims and
-//   sweeps rebuild from the tables the areas that claims and sweeps need.
+// - Shared memory holds no durable fact. After a restart it is empty. Claims and sweeps rebuild
+//   from the tables the areas that they need.
 // - Each struct says the guard of its fields. `atomic`: any backend reads and writes, by the
 //   operations of port/atomics.h. `constant`: written by the creator alone. `owner`: written by the
 //   backend that owns the entry. `NAME_lock` or `lock`: read and written under that spinlock
@@ -28,9 +28,9 @@ constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 // queues once, from entry 0 on.
 enum FirstCheck : uint32 { kCheckIsDue = 0, kCheckBegun = 1, kCheckEnded = 2 };
 
-// State of one database. The first backend that needs the database entry takes the entry. The entry
-// stays taken until a restart, or until the extension or the database is dropped. Guard of all
-// fields: atomic, except in RateCredit.
+// State of one database. The first backend that needs the database entry takes it. The entry stays
+// taken until a restart, or until the extension or the database is dropped. Guard of all fields:
+// atomic, except in RateCredit.
 struct DatabaseState {
   // The database; 0: the entry is free.
   pg_atomic_uint32 oid;
@@ -46,7 +46,7 @@ struct DatabaseState {
   // The earliest known run_at of a future job per task bit, and of a parked future job.
   pg_atomic_uint64 next_due[kTaskBits];
   pg_atomic_uint64 parked_due;
-  // Parked jobs due before this time have set the queue marks of the jobs' queues.
+  // Parked jobs due before this time have set the queue marks of their queues.
   pg_atomic_uint64 parked_seen;
   // When a waiter checks whether woken waiters have claimed; monotonic clock.
   pg_atomic_uint64 wake_check_due;
@@ -79,7 +79,7 @@ struct SharedState {
   int32 waiters;
   // Guard from here on: atomic. The launcher: index into ProcGlobal->allProcs, plus one; 0: none.
   pg_atomic_uint32 launcher;
-  // 1: the launcher retries the databases that the launcher could not serve
+  // 1: the launcher retries the databases that it could not serve
   pg_atomic_uint32 must_retry;
   pg_atomic_uint32 may_stay;  // 1: every listed database can keep a maintainer
   pg_atomic_uint32 waiting;   // waiter entries in use; a commit that reads 0 wakes no waiter
@@ -107,7 +107,7 @@ void create_shared_state();
 // Whether the server preloaded the library, so that every area has the full size.
 bool is_preloaded();
 
-// Called with the entry of a dropped database, before another database takes the entry over.
+// Called with the entry of a dropped database, before another database takes it over.
 extern void (*on_entry_taken_over)(int entry);
 
 // The shared state, allocated at run time if the library was not preloaded. NULL when no memory is
@@ -121,11 +121,11 @@ DatabaseState* database_state(Oid database);
 // commit callback needs the state.
 DatabaseState* this_database();
 
-// The state of this database if this session has found the state before; safe in callbacks.
+// The state of this database if this session has found it before; safe in callbacks.
 DatabaseState* this_database_if_known();
 
-// The state of this database if any session has taken an entry for the database; takes no entry,
-// safe in callbacks.
+// The state of this database if any session has taken an entry for it; takes no entry, safe in
+// callbacks.
 DatabaseState* entry_if_taken();
 
 // Frees the entry of this database, which no longer has the extension; safe in callbacks. A
@@ -142,7 +142,7 @@ int entry_number(const DatabaseState* database);
 // The waiter entries, which follow the last database.
 Waiter* waiter_array(SharedState* state);
 
-// The start of this server incarnation, and the number of the incarnation.
+// The start of this server incarnation, and its number.
 TimestampTz incarnation_started_at();
 int64 incarnation();
 

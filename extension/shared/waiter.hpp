@@ -2,8 +2,7 @@
 //
 // Invariants:
 // - The terms of a wake group change only while no session uses the group, under wake_group_lock.
-// - A waiter entry belongs to the backend that has taken the entry by compare-and-swap
-//   (wake/waiters.hpp).
+// - A waiter entry belongs to the backend that has taken it by compare-and-swap (wake/waiters.hpp).
 // - Only the owner of an end-waiter entry writes the awaited ids (wake/end_waiters.hpp).
 #pragma once
 
@@ -13,10 +12,9 @@ namespace pulse {
 
 constexpr int kMaxWakeGroups = 32;  // wake groups per database
 
-// Sessions with the same claim terms, tasks and excluded flags, so that each session can replace
-// any other session. A commit that woke enough sessions of a group leaves the group's generation
-// alone. Guard: atomic; a session joins under wake_group_lock, and writes wake_group and tasks only
-// there.
+// Sessions with the same claim terms, tasks and excluded flags, so that each can replace any other.
+// A commit that woke enough sessions of a group leaves the group's generation alone. Guard: atomic;
+// a session joins under wake_group_lock, and writes wake_group and tasks only there.
 struct WakeGroup {
   pg_atomic_uint32 users;       // number of sessions; 0: free
   pg_atomic_uint64 wake_group;  // hash of the claim terms

@@ -1,11 +1,10 @@
-// Waiting: sessions that wait for the end of jobs, and the commit that wakes these sessions. Owns
-// the end waiters in SharedState.
+// Waiting: sessions that wait for the end of jobs, and the commit that wakes them. Owns the end
+// waiters in SharedState.
 //
 // Invariants:
 // - Only the owner of an end-waiter entry writes the ids of the entry. All fields are atomics.
-// - No end is missed: a session enters its ids before the session reads the jobs, and a commit
-//   makes its ends visible before the commit reads the ids. So the commit sees the ids, or the
-//   session sees the end.
+// - No end is missed: a session enters its ids before it reads the jobs, and a commit makes its
+//   ends visible before it reads the ids. So the commit sees the ids, or the session sees the end.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -16,8 +15,8 @@ namespace pulse {
 // a session woken without an end only reads its jobs again.
 void note_ended_job(int64 job_id);
 
-// Called by the commit before the commit sets promotion marks: adds the parent marks of the ended
-// parents that jobs wait for. Cannot fail.
+// Called by the commit before it sets promotion marks: adds the parent marks of the ended parents
+// that jobs wait for. Cannot fail.
 void note_ends_of_parents();
 
 // Copies the parent buckets of the jobs that this transaction has ended; false without any ended
@@ -37,7 +36,7 @@ bool enter_end_waiting();
 // database wakes the session. True when the call changed the ids of the entry: the caller then
 // reads the jobs again.
 bool await_ends(const int64* job_ids, int count);
-// Gives the end-waiter entry back, if the session has an entry.
+// Gives the end-waiter entry back, if the session has one.
 void leave_end_waiting();
 
 }  // namespace pulse

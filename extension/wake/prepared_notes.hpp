@@ -4,8 +4,8 @@
 // notes.
 //
 // Invariants:
-// - An entry belongs to the backend that made the entry busy, by compare-and-swap. While the entry
-//   has the id of a transaction, all other fields are constant.
+// - An entry belongs to the backend that made it busy, by compare-and-swap. While the entry has the
+//   id of a transaction, all other fields are constant.
 // - The backend that takes the notes frees the entry, so each entry is published once.
 //
 // After a restart the area is empty, though prepared transactions remain. Sweeps enter these

@@ -14,8 +14,8 @@ void set_freed_levels(DatabaseState* database, uint64 groups) {
   if (groups) pg_atomic_fetch_or_u64(&database->freed_levels, groups);
 }
 
-// A queue registers before the queue's promotion reads the count of freed places. So either the
-// promotion sees the new count, or this function sees the registration.
+// A queue registers before its promotion reads the count of freed places. So either the promotion
+// sees the new count, or this function sees the registration.
 void publish_freed_levels(DatabaseState* database, uint64 freed) {
   for (int group = 0; freed && group < kLevelGroups; group++)
     if ((freed >> group) & 1) pg_atomic_fetch_add_u64(&database->level_groups[group].frees, 1);

@@ -37,8 +37,8 @@ void publish_due_times(DatabaseState* database, const EarliestRunAt& due, Timest
 
 // The queues with a job or place for which this transaction sets a queue mark, by the hash of the
 // queue's lock. A queue that the transaction has promoted since leaves the set. The transaction
-// keeps such a queue locked to the end, so no other session checks the queue before the commit.
-// After the promotion the queue has no job left to check.
+// keeps such a queue locked to the end, so no other session checks it before the commit. After the
+// promotion the queue has no job left to check.
 struct UnpromotedQueues {
   static constexpr int kMaxQueues = 1024;
   static constexpr int kUnknown = kMaxQueues + 1;

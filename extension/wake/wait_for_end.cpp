@@ -67,7 +67,7 @@ void take_back_live(AwaitedJobs* jobs, Relation table) {
 }
 
 // Reads which jobs have ended. A waiter for all jobs reads a single open job at a time, until no
-// job is open; with `all` the waiter reads every job.
+// job is open; with `all` it reads every job.
 void check_jobs(AwaitedJobs* jobs, bool all) {
   // If the extension has been dropped, catalog() raises an error that says so.
   Relation table = try_relation_open(catalog()->job, AccessShareLock);

@@ -46,9 +46,9 @@ bool has_terms(WakeGroup* entry, uint64 wake_group, uint64 tasks) {
          pg_atomic_read_u64(&entry->tasks) == tasks;
 }
 
-// The entry of this wake group, which the session keeps until the session joins another group or
-// ends. NULL when no entry is free. A commit that still reads the entry's previous content is
-// visible to the claim that follows.
+// The entry of this wake group, which the session keeps until it joins another group or ends. NULL
+// when no entry is free. A commit that still reads the entry's previous content is visible to the
+// claim that follows.
 WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 tasks) {
   if (joined && has_terms(joined, wake_group, tasks)) return joined;
   leave_wake_group();
@@ -81,7 +81,7 @@ bool moved_since_sample(DatabaseState* database) {
   return false;
 }
 
-// Takes a due time that has passed, so that only one waiter acts on the due time.
+// Takes a due time that has passed, so that only one waiter acts on it.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
   while (at <= static_cast<uint64>(now))
@@ -98,7 +98,7 @@ uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
 }
 
 // Postpones the sweep request by a poll interval. If the notified client does not sweep, the
-// request is due postponed.
+// request falls due then.
 bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(&database->sweep_due);
   uint64 postponed = static_cast<uint64>(now + poll_interval_us());
@@ -150,9 +150,9 @@ void register_session_end() {
 
 // Waits until a wake-up, a due time or the end of the time.
 void wait_in_entry(DatabaseState* database, bool sampled, int64 end) {
-  // The wait compares generations only once: later commits find this waiter, and wake this waiter
-  // if the choice falls on the waiter. A second comparison would end the wait for commits that woke
-  // another waiter.
+  // The wait compares generations only once: later commits find this waiter, and wake it if the
+  // choice falls on it. A second comparison would end the wait for commits that woke another
+  // waiter.
   if (sampled && moved_since_sample(database)) return;
   // DROP EXTENSION gives the database entry back, perhaps to another database.
   while (!is_woken() && this_database_if_known()) {
@@ -176,7 +176,7 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
   uint64 wake_group = sampled ? sample.wake_group : ~static_cast<uint64>(worker_id);
   // The end is on the monotonic clock, so that setting the wall clock neither ends a wait nor makes
-  // a wait endless.
+  // it endless.
   int64 end = monotonic_us() + wait_us;
   if (const Waiter* entry = entry_of_session()) {
     // A commit woke the worker of this entry, and the worker has not claimed since.
@@ -198,7 +198,7 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
 
 int64 checked_wait_us(const Interval* max_wait, bool sampled) {
   int64 wait_us = checked_max_wait_us(max_wait);
-  // Without a claim in this session, the wait cannot detect commits since the claim, so the wait is
+  // Without a claim in this session, the wait cannot detect commits since the claim, so it is
   // short.
   int64 max_us = wait_us;
   if (!sampled || sample.work_left == WorkLeft::kSoon) max_us = poll_interval_us();

@@ -1,5 +1,5 @@
-// pulse.wait_for_job(): waits without a snapshot. A claim samples the generations before the claim
-// takes its snapshot, so the wait misses no commit between the sample and the wait.
+// pulse.wait_for_job(): waits without a snapshot. A claim samples the generations before it takes
+// its snapshot, so the wait misses no commit between the sample and the wait.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -60,10 +60,10 @@ Wake consume_wakeup();
 void hand_over_wakeup(const Wake& wake);
 
 // Announces committed jobs: wakes a waiter for each job among the waiters that serve the job's
-// task. With `any`, one further waiter wakes, whatever tasks the waiter serves. Tasks may share a
-// bit and some claims exclude flags, so each wake group gets a waiter for each job. If a group has
-// too few waiters, the group's sessions that are about to wait claim again instead. Cannot fail, so
-// a commit callback may call this function.
+// task. With `any`, one further waiter wakes, whatever tasks it serves. Tasks may share a bit and
+// some claims exclude flags, so each wake group gets a waiter for each job. If a group has too few
+// waiters, its sessions that are about to wait claim again instead. Cannot fail, so a commit
+// callback may call this function.
 void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any,
                   bool is_handed_over = false);
 
@@ -77,10 +77,10 @@ void wake_worker(int64 worker_id);
 // Wakes every waiter of this database.
 void wake_all_waiters();
 
-// The first waiters of a database are the timer owners: timer owners act on jobs that become due,
-// of any task. The other waiters stay asleep, because a thousand timers would wake a thousand
-// waiters for one job. A single timer owner is not enough, because a commit may have woken the
-// timer owner for a job. A timer owner that leaves signals its successor.
+// The first waiters of a database are the timer owners: they act on jobs that become due, of any
+// task. The other waiters stay asleep, because a thousand timers would wake a thousand waiters for
+// one job. A single timer owner is not enough, because a commit may have woken it for a job. A
+// timer owner that leaves signals its successor.
 constexpr int kTimerOwners = 4;
 
 // Makes the first waiters of this database recompute their deadlines; without a count, all waiters.
@@ -93,10 +93,10 @@ uint64 earliest_due(DatabaseState* database);
 // waiter.
 void request_sweep(DatabaseState* database, TimestampTz at);
 
-// Sets the latch of the launcher, if the launcher runs.
+// Sets the latch of the launcher, if it runs.
 void wake_launcher();
 
-// Wakes the launcher, because a database that the launcher could not serve may have changed.
+// Wakes the launcher, because a database that it could not serve may have changed.
 void signal_launcher();
 
 }  // namespace pulse
