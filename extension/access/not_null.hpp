@@ -6,8 +6,8 @@
 
 namespace pulse {
 
-// Raises 23502 for NULL in a NOT NULL column of the extension or of a DBA. The table must be a
-// table that catalog() knows.
+// Raises 23502 for NULL in a NOT NULL column of the extension or of a DBA. The table must be one
+// that catalog() knows.
 void refuse_nulls(Relation table, HeapTuple row);
 
 }  // namespace pulse

@@ -58,8 +58,8 @@ int64 last_number(Oid oid) {
 }
 
 void flush_numbers() {
-  // With any other synchronous_commit, a commit waits for the WAL of the commit, which follows the
-  // WAL of the sequences.
+  // With any other synchronous_commit, a commit waits for its own WAL, which follows the WAL of the
+  // sequences.
   if (synchronous_commit != SYNCHRONOUS_COMMIT_OFF) return;
   for (int i = 0; i < taken_count; i++) flush_sequence(taken[i]);
 }

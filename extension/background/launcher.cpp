@@ -144,7 +144,7 @@ BackgroundWorker describe_process(const char* type, const char* function) {
   snprintf(worker.bgw_library_name, BGW_MAXLEN, "pg_pulse");
   snprintf(worker.bgw_function_name, BGW_MAXLEN, "%s", function);
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  // The process starts on a primary only; on a standby as soon as the standby is promoted.
+  // The process starts on a primary only; on a standby as soon as it is promoted.
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
   return worker;
 }
@@ -185,7 +185,7 @@ int64 start_time(const ServedDatabase* entry, int64 now) {
   return Min(entry->start_at, now + sweep_due_in_us(entry->database) - kStartLeadUs);
 }
 
-// Notes that the maintainer runs well, or how the maintainer ended.
+// Notes that the maintainer runs well, or how it ended.
 void check_maintainer(ServedDatabase* entry, int64 now) {
   pid_t pid;
   BgwHandleStatus status = GetBackgroundWorkerPid(entry->maintainer, &pid);

@@ -18,10 +18,10 @@ extern "C" const char* pulse_show_background_sweeps();
 // Called first in a background process: installs the handlers of SIGTERM and SIGHUP.
 void start_background_process();
 
-// Publishes this process in a field of shared memory, until the process ends.
+// Publishes this process in a field of shared memory, until it ends.
 void publish_process(pg_atomic_uint32* field);
 
-// Publishes this process unless another process is published in the field.
+// Publishes this process unless another is published in the field.
 bool try_publish_process(pg_atomic_uint32* field);
 
 // Sleeps until the latch is set or the time has passed; exits after SIGTERM. True when settings

@@ -338,8 +338,8 @@ PULSE_FUNCTION(pulse_claim) {
   return static_cast<Datum>(0);
 }
 
-// pulse_internal.require_claims(): raises PU008 while claims are off, and in a copy before the
-// copy's adoption.
+// pulse_internal.require_claims(): raises PU008 while claims are off, and in a copy before its
+// adoption.
 PULSE_FUNCTION(pulse_require_claims) {
   pulse::require_claims_on();
   PG_RETURN_BOOL(true);

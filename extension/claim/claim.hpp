@@ -114,8 +114,8 @@ Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view);
 // Does all work that may wait for another session, before the claim locks a row.
 void prepare_to_take(Claim* claim, TaskCursor* cursor);
 
-// Locks this row of the cursor, claims the job for the worker and adds the job to the result. False
-// when another transaction has locked or changed the row.
+// Locks this row of the cursor, claims the job for the worker and adds it to the result. False when
+// another transaction has locked or changed the row.
 bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid);
 
 // Passes the current row if another claim has taken or reserved the row. True when the cursor has
@@ -126,8 +126,8 @@ bool skip_claimed(Claim* claim, TaskCursor* cursor);
 // consider the current row by itself.
 bool take_range(Claim* claim, TaskCursor* cursor);
 
-// Publishes the claim in progress before the claim takes a single row, so that other claims may
-// skip the row.
+// Publishes the claim in progress before it takes a single row, so that other claims may skip the
+// row.
 void publish_walk(TaskCursor* cursor);
 
 // Whether the job has crashed before, and a further crash would quarantine the job.

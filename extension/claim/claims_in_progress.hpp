@@ -1,10 +1,10 @@
 // Claims in progress: owns the area of shared memory with the transactions whose undo lowers
 // low-water marks again (low_water_mark.hpp). Other claims skip the jobs that such a transaction
 // holds, because the undo wakes a waiter. A claim must not skip a job that any other transaction
-// has locked: no wake-up follows when the other transaction releases the job.
+// has locked: no wake-up follows when that transaction releases it.
 //
 // Invariants:
-// - The lock of an entry guards all fields of the entry.
+// - The lock of an entry guards all its fields.
 // - Only the backend of a transaction writes the transaction's id into an entry.
 // - Claims read only entries of transactions in progress, so no claim reads the entry of a
 //   transaction that has ended.

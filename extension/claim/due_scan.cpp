@@ -185,7 +185,7 @@ bool next_visible_row(DueScan* scan) {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-// Whether no claim took the job in time. The next sweep ends the job, so no claim considers the job
+// Whether no claim took the job in time. The next sweep ends the job, so no claim considers it
 // again.
 bool is_expired(const DueScan* scan) {
   return has_start_by(scan->row) &&

@@ -59,7 +59,7 @@ void begin_range(DueScan* scan);
 // claims have left.
 Reservation end_range(DueScan* scan);
 
-// Leaves a row of this priority to other claims, after the scan has passed the row.
+// Leaves a row of this priority to other claims, after the scan has passed it.
 void leave_passed_row(DueScan* scan, int16 priority, OrderKey key);
 
 // Leaves the current row to other claims.

@@ -3,13 +3,13 @@
 // claims: thousands after a busy second, millions while an old snapshot holds back vacuum.
 //
 // Invariants:
-// - The lock of a bucket (FrontBucket::lock) guards all fields of the bucket.
+// - The lock of a bucket (FrontBucket::lock) guards all its fields.
 // - No ready job of a task and priority lies below the low-water mark. A claim raises the
 //   low-water mark over the entries that it has passed. A transaction that makes a job ready below
 //   the low-water mark lowers it, after the commit is visible.
 // - A claim raises a low-water mark no further than the keys added to the bucket since before the
 //   claim's snapshot. So a commit that the snapshot missed loses no job. For this rule each bucket
-//   keeps the last keys of the lowerings that the bucket counts (shared/front.hpp).
+//   keeps the last keys of the lowerings that it counts (shared/front.hpp).
 // - A claim raises the low-water mark over the jobs that it is about to take (reserved_range.cpp).
 //   For jobs of the range that it cannot lock, it lowers the low-water mark again, and so does the
 //   end of an undone transaction.
@@ -73,7 +73,7 @@ void create_low_water_marks();
 // Clears the low-water marks of a database entry that another database takes over.
 void reset_low_water_marks(int database);
 
-// The buckets of this database, a bucket for each task bit; NULL when this server keeps no
+// The buckets of this database, one for each task bit; NULL when this server keeps no
 // low-water marks.
 LowWaterBucket* low_water_buckets();
 
@@ -124,7 +124,7 @@ TimestampTz record_checked(const LowWaterView& view, int16 priority, OrderKey ch
                            TimestampTz check_started);
 
 // Removes the low-water mark of a priority without entries: a claim notices the missing entries
-// without a low-water mark.
+// without it.
 void forget_low_water_mark(const LowWaterView& view, int16 priority);
 
 // Raises the low-water mark: no job of this priority is ready below the key. `expires` is of

@@ -83,8 +83,8 @@ int free_place(const Kind* kind, uint64 key, int64 period) {
   return -1;
 }
 
-// Takes a place for the name, under Kind::lock, and then gives the place's counter to the name. A
-// commit of another session that counts in between counts the name with further names.
+// Takes a place for the name, under Kind::lock, and then gives it the place's counter. A commit of
+// another session that counts in between counts the name with further names.
 int take_place(Kind* kind, uint64 key, const text* name) {
   int64 period = present_period();
   if (pg_atomic_read_u64(&kind->full_in) == static_cast<uint64>(period)) return -1;

@@ -130,8 +130,8 @@ void end_adding_depths();
 // The prepared transaction changes depths, which no commit will add. Cannot fail.
 void enter_prepared_depths(TransactionId xid);
 
-// All depths of this database at one moment, in the memory of the transaction, with changes that
-// the transaction has not committed.
+// All depths of this database at one moment, in the memory of the transaction, with changes that it
+// has not committed.
 DepthReadings read_depths(const DepthChange* own, int count);
 
 // Whether all jobs of this database were counted since the server started.

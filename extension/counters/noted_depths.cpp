@@ -29,7 +29,7 @@ struct LastName {
 };
 LastName last_names[kDepthKinds];
 
-// The last reading of this transaction, in the memory of the transaction.
+// The last reading of this transaction, in its memory.
 struct TakenCount {
   DepthReadings read;
   int64 taken_us;
@@ -146,7 +146,7 @@ DepthRow depth_row(TupleTableSlot* row) {
   read.queue_name.value = slot_getattr(row, kJobQueueName, &read.queue_name.isnull);
   read.state = DatumGetObjectId(slot_getattr(row, kJobState, &isnull));
   read.run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
-  // The column stands far behind the others, and 0.1.0 has no such column.
+  // The column stands far behind the others, and 0.1.0 lacks it.
   read.is_after_others = read.state == catalog()->state_parked && catalog()->has_index_lanes &&
                          !slot_attisnull(row, kJobWaitsOn);
   return read;

@@ -114,7 +114,7 @@ TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& en
   return after_backoff(run_at, row);
 }
 
-// Whether the job ends failed or quarantined by itself, and the job's task has dead letters. An
+// Whether the job ends failed or quarantined by itself, and its task has dead letters. An
 // operator's end counts as little as the end of a job whose key a newer job has taken.
 bool adds_dead_letter(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
                       const Decision& decision) {

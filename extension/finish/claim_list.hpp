@@ -69,7 +69,7 @@ AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   return lock;
 }
 
-// Calls end(claim) for each claim, and stores the returned lock in it.
+// Calls end(claim) for each claim, and stores the returned lock in the claim.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;

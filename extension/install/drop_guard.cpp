@@ -81,7 +81,7 @@ void wait_for_update(Oid function) {
   if (language != ClanguageId && OidIsValid(job)) LockRelationOid(job, AccessShareLock);
 }
 
-// The server drops the extension after the extension's tables, so the guard watches the job table.
+// The server drops the extension after its tables, so the guard watches the job table.
 extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid object, int part,
                                     void* argument) {
   if (next_hook) next_hook(access, class_id, object, part, argument);

@@ -147,8 +147,7 @@ void record_installation() {
 
 int64 number_epoch() {
   const Reading& reading = current_reading();
-  // A worker may register in a copy; the worker gets an id that the original installation never
-  // generates.
+  // A worker may register in a copy; it gets an id that the original installation never generates.
   if (reading.is_copy) return reading.highest + current_timeline();
   return reading.epoch_base + current_timeline();
 }

@@ -16,7 +16,7 @@ void record_installation();
 // The epoch above the 40 bits of a sequence; valid only after record_installation().
 int64 number_epoch();
 
-// Raises PU008 in a copy before the copy's adoption, and where a subscription writes the jobs.
+// Raises PU008 in a copy before its adoption, and where a subscription writes the jobs.
 void require_adopted();
 
 }  // namespace pulse

@@ -29,8 +29,8 @@ bool has_word(const char* text, const char* word, size_t length) {
 // The schemas whose objects each grant covers.
 constexpr const char* kSchemas[] = {"pulse", "pulse_citus"};
 
-// A kind of role, and what the kind may call or name that most other kinds may not. SQL decides
-// which rights a kind has; a test compares. No kind is named for what is an operator's.
+// A kind of role, and what it may call or name that most other kinds may not. SQL decides which
+// rights a kind has; a test compares. No kind is named for what is an operator's.
 struct Kind {
   const char* grant;
   const char* purpose;

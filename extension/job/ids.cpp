@@ -31,8 +31,8 @@ int64 place() {
 
 bool is_leap_due() { return last_number(catalog()->id_place_seq) != place(); }
 
-// All that a leap writes stands in sequences, so no rollback undoes the leap, and no session waits
-// for the end of the transaction that leaps.
+// All that a leap writes stands in sequences, so no rollback undoes it, and no session waits for
+// the end of the transaction that leaps.
 void leap(bool is_forced) {
   advisory_lock(LockKind::kLeap, 0, ExclusiveLock);
   if (is_forced || is_leap_due()) {
@@ -90,8 +90,8 @@ void leap_after_move() {
 }
 
 // The call may have waited at the sequence for set_shard(), and has then noted the ceiling of the
-// shard before. A refused id leaves the sequence at the ceiling, because the ids behind the ceiling
-// belong to another shard.
+// shard before. A refused id leaves the sequence at the ceiling, because the ids behind it belong
+// to another shard.
 void check_ceiling(Oid sequence, int64 id) {
   if (id <= noted.ceiling) return;
   noted.ceiling = ceiling();

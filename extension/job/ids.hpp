@@ -1,5 +1,5 @@
 // Ids of jobs, flows and operations: no id is given out twice, also where a server continues from a
-// copy of its files and the copy lags behind. See docs/design/copies.md.
+// copy of its files that lags behind. See docs/design/copies.md.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -108,7 +108,7 @@ void run_statement(Relation table, Statement* statement, Snapshot snapshot, uint
                    HeapTuple* rows) {
   MemoryContext context = CurrentMemoryContext;
   under_statement_settings([&] {
-    // A plan made while the table is small must not read the whole table when the table has grown.
+    // A plan made while the table is small must not read the whole table when it has grown.
     set_in_level("enable_seqscan", "off");
     if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
     int done = SPI_execute_snapshot(plan_of(table, statement), statement->values, statement->nulls,

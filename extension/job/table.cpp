@@ -80,8 +80,7 @@ void insert_directly(JobTable* table) {
   ResetPerTupleExprContext(table->estate);
 }
 
-// Returns another transaction that shares a lock on the row, where the lock keeps claims from the
-// row.
+// Returns another transaction that shares a lock on the row, where the lock keeps claims from it.
 TransactionId sharer_of(TupleTableSlot* seen) {
   auto* row = reinterpret_cast<BufferHeapTupleTableSlot*>(seen);
   // The flags and the number belong together.

@@ -95,8 +95,7 @@ inline NullableDatum field_of(TupleTableSlot* row, int column) {
   return field;
 }
 
-// Asks the null bitmap alone, so a column that is seldom set costs nothing where the column is
-// NULL.
+// Asks the null bitmap alone, so a column that is seldom set costs nothing where it is NULL.
 inline bool has_field(TupleTableSlot* row, int column) {
   bool should_free;
   return !heap_attisnull(ExecFetchSlotHeapTuple(row, false, &should_free), column, nullptr);
@@ -152,7 +151,7 @@ TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy 
                    LockTupleMode mode = LockTupleNoKeyExclusive);
 
 // Locks the row version without waiting. False when another transaction has locked or changed the
-// row; the other transaction handles the row.
+// row; that transaction handles it.
 bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 
 // Updates the row that was locked last, and makes index entries unless the update is HOT. In

@@ -54,7 +54,7 @@ struct JobDefaults {
   int max_attempts;
   NullableDatum queue;  // may name members of the payload
   bool expires;
-  Interval expires_after;  // the job's start_by, counted from the job's run_at
+  Interval expires_after;  // the job's start_by, counted from its run_at
 };
 
 // Reads the latest committed row. In a transaction with one snapshot for all statements, reads the

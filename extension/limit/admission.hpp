@@ -48,7 +48,7 @@ Admission foresee_admission(const Candidate& queue, Relation job, Snapshot snaps
 // `blocking_group` of the outcome.
 void report_opened(Admission* admission, Outcome* outcome, AdmissionContext* context);
 
-// Lets the queue of foresee_admission() wait for the level that keeps the queue from a place.
+// Lets the queue of foresee_admission() wait for the level that keeps it from a place.
 void wait_where_blocked(const Admission& admission);
 
 }  // namespace pulse

@@ -32,7 +32,7 @@ Levels levels_with_places(Datum queue_name) {
   return levels;
 }
 
-// Finds the tokens of the level, if the level has a rate.
+// Finds the tokens of the level, if it has a rate.
 Level level_with_tokens(Datum name) {
   Levels levels = levels_with_settings(name);
   Level level = levels.level[levels.count - 1];

@@ -75,8 +75,8 @@ FreedPlaces freed_places();
 // Names the levels of a queue, whose places the caller counts under a snapshot later than `freed`.
 Levels levels_of(Datum queue_name, const FreedPlaces& freed = freed_places());
 
-// Tries to share the locks of the levels above the queue, root first, and then to take the queue's
-// own lock. False: a lock is busy.
+// Tries to share the locks of the levels above the queue, root first, and then to take its own
+// lock. False: a lock is busy.
 bool try_lock_levels(Levels* levels);
 
 // Tries to hold the limited levels exclusively, and then the caller takes a new snapshot. False: a
@@ -110,8 +110,8 @@ void find_places_left(Levels* levels, Relation job, Snapshot snapshot, LevelCoun
 // locks of the queue and of its levels.
 void count_opened(Levels* levels, int opened);
 
-// Lets a queue wait for the level that blocks the queue. Sets the queue mark where a place came
-// free since the count.
+// Lets a queue wait for the level that blocks it. Sets the queue mark where a place came free since
+// the count.
 void wait_for_level(const Levels& levels, int bucket);
 
 // True when tokens leave the level fewer places than the total.

@@ -19,8 +19,7 @@ namespace pulse {
 // transaction stores the number in the level's row, and holds the level alone until the end.
 int64 note_credit(uint64 level, int64 tokens);
 
-// Takes all credit of a level that this transaction holds alone, and the credit that this
-// transaction has noted.
+// Takes all credit of a level that this transaction holds alone, and the credit that it has noted.
 int64 take_all_credit(uint64 level);
 
 // The tokens set aside for the level.

@@ -1,6 +1,6 @@
 // Attachments: the end of an attached session is noticed without SQL in any exit path. A session
 // lock stands for the session. One exit callback notes in shared memory that the client ended the
-// session; a second one requests a sweep. The sweep finds the lock free and decides.
+// session; a second requests a sweep. The sweep finds the lock free and decides.
 //
 // Invariants:
 // - An attachment is a number that one session holds by the advisory lock kAttachment, until the

@@ -188,7 +188,7 @@ bool names_jobs(FunctionCallInfo call) {
   return !call->args[1].isnull && ARR_NDIM(DatumGetArrayTypeP(call->args[1].value)) > 0;
 }
 
-// A worker that has ended or is unknown must stop every job that the worker names.
+// A worker that has ended or is unknown must stop every job that it names.
 Datum answer_lost(FunctionCallInfo call) {
   if (catalog()->has_index_lanes) return sql_answer("answer_lost", call);
   return answer(CStringGetTextDatum("lost"),

@@ -1,4 +1,4 @@
-// Liveness: the heartbeat of a worker, and the state in the worker's heartbeat row.
+// Liveness: the heartbeat of a worker, and the state in its heartbeat row.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -16,8 +16,8 @@ bool claim_beat_is_due(TupleTableSlot* row);
 
 // The beat of a claim or a progress report, if `reason` holds for the row. The beat keeps the
 // worker's attachment, because a worker may claim in one session and send heartbeats in another
-// session. It skips a row that another transaction has locked, and the row of a worker that has
-// ended.
+// session. The beat skips a row that another transaction has locked, and the row of a worker that
+// has ended.
 void beat_beside(int64 worker_id, bool (*reason)(TupleTableSlot* row) = beat_is_due);
 
 // Notes what this session sees of pulse.task: a later beat tells the worker of each change that the

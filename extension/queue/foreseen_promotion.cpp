@@ -7,8 +7,8 @@
 namespace pulse {
 namespace {
 
-// The answer leaves out whether the queue has the turn in a fair level, because the turn comes
-// without an operator.
+// The answer leaves out whether the queue has the turn in a fair level, because it comes without an
+// operator.
 void foresee_promotion(Datum queue_name, Foresight* foresight) {
   text* name = DatumGetTextPP(queue_name);
   if (is_queue_locked(name)) return;

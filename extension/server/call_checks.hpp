@@ -1,5 +1,4 @@
-// Checks of a call: of the given names and values, which raise PU004, and of the transaction of the
-// call.
+// Checks of a call: of the given names and values, which raise PU004, and of its transaction.
 #pragma once
 
 #include <initializer_list>
@@ -22,8 +21,8 @@ Datum readable(Datum value);
 // Raises for a text that is not UTF-8, which only a database of encoding SQL_ASCII has.
 void check_utf8(const char* what, const text* value);
 
-// Raises for an empty name, for a name of more than `max_length` characters, and for a name that is
-// not UTF-8.
+// Raises for an empty name, for one of more than `max_length` characters, and for one that is not
+// UTF-8.
 void check_name(const char* what, text* name, int max_length);
 
 // Raises as check_name(), and for a task name that could lead out of the tasks folder. Such a name

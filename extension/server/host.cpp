@@ -14,8 +14,8 @@ namespace pulse {
 namespace {
 
 // The folder of a tablespace, relative to the data directory, which is the working directory of
-// each server process. The link of a tablespace leads to the tablespace's disk. Without a
-// tablespace: the folder of WAL.
+// each server process. The link of a tablespace leads to its disk. Without a tablespace: the folder
+// of WAL.
 const char* folder_of(Oid tablespace) {
   if (!OidIsValid(tablespace)) return XLOGDIR;
   if (tablespace == DEFAULTTABLESPACE_OID || tablespace == GLOBALTABLESPACE_OID) return ".";

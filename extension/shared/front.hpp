@@ -4,7 +4,7 @@
 //
 // Invariants:
 // - A commit that makes a job live before a front lowers the front, after the commit is visible.
-//   The commit counts in the generation of the bucket, under the lock of the bucket.
+//   The commit counts in the generation of the bucket, under its lock.
 // - A walk reads the generation before its snapshot. If the generation has moved since, the walk
 //   may have missed a commit, and raises a front no further than the commit allows.
 // - A front expires, because some rows become live without such a commit: rows written by hand, and

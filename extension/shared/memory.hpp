@@ -146,7 +146,7 @@ Waiter* waiter_array(SharedState* state);
 TimestampTz incarnation_started_at();
 int64 incarnation();
 
-// Lowers a due time to `at`; true when the due time was later before.
+// Lowers a due time to `at`; true when it was later before.
 bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 
 }  // namespace pulse

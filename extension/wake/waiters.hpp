@@ -7,8 +7,8 @@
 //   state. So a wake-up never reaches another backend that took the entry meanwhile.
 // - A woken waiter keeps its entry until the session claims. Until the claim, commits may give the
 //   waiter more jobs: the claim will find all jobs committed by then, so no other waiter need wake.
-// - If the session of a woken waiter ends or fails before the claim, the session hands the wake-up
-//   over to other waiters.
+// - If the session of a woken waiter ends or fails before the claim, it hands the wake-up over to
+//   other waiters.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -67,8 +67,8 @@ void hand_over_wakeup(const Wake& wake);
 void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any,
                   bool is_handed_over = false);
 
-// Hands over each wake-up that a waiter received 100 ms ago and has not used: the process of the
-// waiter may be stopped.
+// Hands over each wake-up that a waiter received 100 ms ago and has not used: its process may be
+// stopped.
 void hand_over_untaken(DatabaseState* database);
 
 // Wakes the waiter of one worker.
