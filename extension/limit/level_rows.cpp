@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "limit/fair_ring.hpp"
 #include "limit/levels.hpp"
+#include "limit/queue_marks.hpp"
 #include "limit/rate_credit.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -99,7 +100,9 @@ PULSE_FUNCTION(pulse_is_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   if (!database) PG_RETURN_BOOL(false);
   pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
-  bool is_marked = pulse::is_bit_set(database->promotion_marks, place.bucket);
+  // The first check covers every queue.
+  bool is_marked =
+      pulse::is_first_check_due() || pulse::is_bit_set(database->promotion_marks, place.bucket);
   uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
   for (; freed; freed &= freed - 1)
     is_marked |=

@@ -26,8 +26,8 @@ constexpr int kManyPages = 64;
 constexpr int kQueuesOfOneCheck = 1000;
 // How many promotion marks a call takes while queues only join their rings.
 constexpr int kMaxJoins = 256;
-// A claim after a start checks a thousand queues before.
-constexpr int kFreeChecks = 1000;
+// A claim after a start checks a thousand queues instead.
+constexpr int kFreeChecks = 250;
 // Another claim walks a ring for some milliseconds, unless the claim's process is stopped.
 constexpr int kMaxPauses = 5;
 
@@ -190,7 +190,10 @@ Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, Pla
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
-  budget.more |= promotion_marks_remain() || (budget.places_left <= 0 && any_ring_announced());
+  // Behind a level that another transaction holds, further queues are as busy: the caller pauses.
+  bool is_in_vain = budget.busy && budget.places_left == places_left;
+  budget.more |= (promotion_marks_remain() && !is_in_vain) ||
+                 (budget.places_left <= 0 && any_ring_announced());
   *known = budget.context.counts.known;
   return {budget.more, budget.busy};
 }

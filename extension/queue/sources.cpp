@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "parent/resolve.hpp"
+#include "server/call_checks.hpp"
 #include "server/values.hpp"
 #include "shared/memory.hpp"
 #include "wake/pending_wakes.hpp"
@@ -10,10 +11,36 @@
 namespace pulse {
 namespace {
 
-constexpr BucketNames kNoNames = {-1, 0};
+constexpr BucketNames kNoNames = {-1, 0, 0, false};
 constexpr WaitWalk kNoWalk = {-1, 0, 0};
 
-BucketNames names_of_bucket(int bucket) { return {bucket, CStringGetTextDatum("")}; }
+// Where the last call of this session ended: behind this queue of a queue bucket.
+struct CallEnd {
+  int bucket = -1;
+  char name[4 * kMaxName + 1];  // a character has four bytes at most
+};
+CallEnd call_end;
+
+void remember_call_end(const BucketNames& names) {
+  const text* name = DatumGetTextPP(names.name);
+  size_t length = VARSIZE_ANY_EXHDR(name);
+  if (length >= sizeof(call_end.name)) return;
+  memcpy(call_end.name, VARDATA_ANY(name), length);
+  call_end.name[length] = '\0';
+  call_end.bucket = names.bucket;
+}
+
+BucketNames names_of_bucket(int bucket) {
+  Datum first = CStringGetTextDatum("");
+  if (bucket != call_end.bucket) return {bucket, first, 0, false};
+  call_end.bucket = -1;
+  Datum resumed = CStringGetTextDatum(call_end.name);
+  return {bucket, resumed, resumed, false};
+}
+
+bool is_behind_resumed(const BucketNames& names) {
+  return DatumGetBool(DirectFunctionCall2Coll(text_gt, C_COLLATION_OID, names.name, names.resumed));
+}
 
 // One scan serves all queue buckets: the names come from index entries, whatever rows the snapshot
 // shows.
@@ -21,15 +48,27 @@ bool next_name(PromotionBudget* budget, BucketNames* names) {
   if (names->bucket < 0) return false;
   if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
   int at = names->bucket;
-  if (next_queue(&budget->names.rows, &at, &names->name, true)) return true;
+  bool found = next_queue(&budget->names.rows, &at, &names->name, true);
+  if (!found && names->resumed != 0 && !names->is_again) {
+    names->is_again = true;
+    names->name = CStringGetTextDatum("");
+    found = next_queue(&budget->names.rows, &at, &names->name, true);
+  }
+  if (found && !(names->is_again && is_behind_resumed(*names))) return true;
   names->bucket = -1;
   return false;
 }
 
-// The queues of the bucket that the call has no places left for keep their queue mark.
+// The queues of the bucket that the call has no places left for keep their queue mark. The next
+// call goes on with these queues, but once around the bucket only.
 void end_names(PromotionBudget* budget, BucketNames* names) {
+  if (names->bucket < 0) return;
+  BucketNames last = *names;
   if (!next_name(budget, names)) return;
   keep_queue_mark(budget, {names->name, names->bucket}, {0, 0, false, true, false, false, -1});
+  if (names->is_again) return;
+  remember_call_end(last);
+  search_marks_from(last.bucket);
 }
 
 // Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.

@@ -29,10 +29,13 @@ inline bool may_promote(const PromotionBudget& budget) {
 // Sets the queue mark of a queue again where the promotion has left a job to start.
 void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outcome& outcome);
 
-// The queues of one queue bucket, in the order of their names.
+// The queues of one queue bucket, in the order of their names. Where the last call ended within the
+// bucket, the queues behind that call's last queue come first.
 struct BucketNames {
-  int bucket;  // -1: no further name
-  Datum name;  // of the last queue
+  int bucket;     // -1: no further name
+  Datum name;     // of the last queue
+  Datum resumed;  // the last queue of the last call; 0: the names begin with the first
+  bool is_again;  // the names up to `resumed` are coming
 };
 
 // Takes up to `marks_left` promotion marks, and names the queues of each. Parent marks are resolved

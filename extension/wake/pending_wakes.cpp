@@ -204,47 +204,46 @@ void note_sweep(TimestampTz at) {
   if (begin_pending()) lower_time(&pending.sweep_due, at);
 }
 
-// Takes a promotion mark set by this transaction itself; the commit still publishes the
-// promotion mark.
-static bool take_own_promotion_mark(int* bucket) {
-  for (int i = 0; pending.own_promotion_marks.any && i < kPromotionMarkWords; i++) {
-    uint64* word = &pending.own_promotion_marks.words[i];
-    if (!*word) continue;
-    *bucket = i * 64 + __builtin_ctzll(*word);
-    *word &= *word - 1;
-    return true;
-  }
-  return false;
+// Where the next call begins to search: behind the last promotion mark that a call took, so that no
+// queue waits behind a queue whose jobs end again and again. A call that finds none begins anew.
+static int next_bucket = 0;
+
+void search_marks_from(int bucket) { next_bucket = bucket; }
+
+// Takes a promotion mark. The commit still publishes a promotion mark that this transaction sets
+// itself.
+static bool take_mark(DatabaseState* database, int bucket) {
+  int word = bucket / 64;
+  uint64 mask = UINT64CONST(1) << (bucket % 64);
+  bool is_own = pending.own_promotion_marks.words[word] & mask;
+  pending.own_promotion_marks.words[word] &= ~mask;
+  // The call clears the promotion mark before the promotion, so a promotion mark set meanwhile
+  // stays.
+  bool is_taken = pg_atomic_fetch_and_u64(&database->promotion_marks[word], ~mask) & mask;
+  pending.any |= is_taken;
+  if (is_taken) pending.taken.add(bucket);
+  return is_own || is_taken;
 }
 
 bool take_promotion_mark(int* bucket) {
   pending.takes_in = GetCurrentSubTransactionId();
-  if (take_own_promotion_mark(bucket)) return true;
-  // Each call continues behind the last promotion mark that a call took, so that no queue waits
-  // behind a queue whose jobs end again and again. The first word comes once more at the end. A
-  // call that finds none begins anew.
-  static int next_bucket = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
+  // The first word comes once more at the end.
   const uint64 first_buckets = PG_UINT64_MAX << (next_bucket % 64);
   for (int i = 0; i <= kPromotionMarkWords; i++) {
     int at = (next_bucket / 64 + i) % kPromotionMarkWords;
-    uint64 word = pg_atomic_read_u64(&database->promotion_marks[at]);
+    uint64 word =
+        pg_atomic_read_u64(&database->promotion_marks[at]) | pending.own_promotion_marks.words[at];
     if (i == 0) word &= first_buckets;
     for (; word; word &= word - 1) {
-      int bit = __builtin_ctzll(word);
-      uint64 mask = UINT64CONST(1) << bit;
-      // The call clears the promotion mark before the promotion, so a promotion mark set meanwhile
-      // stays.
-      if (!(pg_atomic_fetch_and_u64(&database->promotion_marks[at], ~mask) & mask)) continue;
-      pending.any = true;
-      *bucket = at * 64 + bit;
-      pending.taken.add(*bucket);
-      next_bucket = (*bucket + 1) % (kPromotionMarkWords * 64);
+      *bucket = at * 64 + __builtin_ctzll(word);
+      if (!take_mark(database, *bucket)) continue;
+      search_marks_from((*bucket + 1) % (kPromotionMarkWords * 64));
       return true;
     }
   }
-  next_bucket = 0;
+  search_marks_from(0);
   return false;
 }
 

@@ -74,9 +74,11 @@ void note_ended_parents(int word, uint64 buckets);
 // for a level, or every queue.
 void note_level_settings(bool of_members);
 
-// Takes a promotion mark from shared memory; an abort sets the promotion mark again. False when
-// none is set.
+// Takes the next promotion mark, of shared memory or of this transaction; an abort sets the
+// promotion mark again. False when none is set.
 bool take_promotion_mark(int* bucket);
+// The next call begins with this promotion mark.
+void search_marks_from(int bucket);
 
 // Takes a level group with a freed place and waiting queues; an abort returns the group. False when
 // no group is left.

@@ -29,6 +29,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_fleet(
 DECLARE
   fleet record;
   last_one record;
+  obstacle text;
 BEGIN
   SELECT array_agg(s.id) AS ids, array_agg(s.id) FILTER (WHERE s.alive) AS alive,
          array_agg(s.id) FILTER (WHERE s.alive AND s.may) AS may,
@@ -48,9 +49,12 @@ BEGIN
            ORDER BY w.id) AS s;
   IF fleet.ids IS NULL THEN
     SELECT * INTO last_one FROM pulse_internal.last_servers(ARRAY[explain_fleet.identifier]);
+    obstacle := (SELECT o.reason || ': ' || o.way_out
+                   FROM pulse_internal.handler_obstacle(explain_fleet.identifier) AS o);
     RETURN NEXT pulse_internal.explained('fleet', 'unserved', format(
       'No living worker serves task %L; ', explain_fleet.identifier)
-      || coalesce('the last one, worker ' || last_one.worker_id || ' (' || last_one.name
+      || coalesce(obstacle,
+                  'the last one, worker ' || last_one.worker_id || ' (' || last_one.name
                   || '), was seen at ' || last_one.seen_at || '.',
                   'none of the last 1,000 that ended did.'),
       NULL, NULL, CASE WHEN last_one.worker_id IS NOT NULL THEN ARRAY[last_one.worker_id] END);

@@ -159,16 +159,17 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   )
   SELECT 'unserved task'::text AS finding, 'error'::text AS severity,
          pg_catalog.format('No living worker serves %L, of which %s%s jobs are due, the '
-                           'first since %s.', u.identifier,
+                           'first since %s%s.', u.identifier,
                            CASE WHEN u.estimated THEN 'at least ' ELSE '' END, u.due_jobs,
-                           u.oldest_due_at) AS detail,
-         coalesce('Start a worker for it. ' || pg_catalog.quote_literal(l.name)
+                           u.oldest_due_at, '; ' || o.reason) AS detail,
+         coalesce(o.way_out, 'Start a worker for it. ' || pg_catalog.quote_literal(l.name)
                   || ' served it until ' || l.seen_at || '.',
                   'Start a worker for it, or correct the name: none of the last 1,000 workers '
                   'that ended served it.') AS what_to_do
     FROM unserved AS u
     JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
       ON l.identifier = u.identifier
+   CROSS JOIN LATERAL pulse_internal.handler_obstacle(u.identifier) AS o
   UNION ALL
   SELECT 'held ' || h.what, 'warning',
          CASE WHEN h.level IS NULL
@@ -267,19 +268,7 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
 COMMENT ON VIEW pulse_internal.table_findings IS
   'Findings about tables.';
 
--- Where no role was made a worker, the owner of pg_pulse is taken for one.
 CREATE OR REPLACE VIEW pulse_internal.handler_findings AS
-  WITH granted AS MATERIALIZED (
-    SELECT DISTINCT a.grantee AS role
-      FROM pg_catalog.pg_proc AS p, LATERAL pg_catalog.aclexplode(p.proacl) AS a
-     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = 'claim'
-       AND a.grantee NOT IN (p.proowner, 0::oid)
-  ), worker_role AS (
-    SELECT g.role FROM granted AS g
-    UNION ALL
-    SELECT e.extowner FROM pg_catalog.pg_extension AS e
-     WHERE e.extname = 'pg_pulse' AND NOT EXISTS (SELECT FROM granted)
-  )
   SELECT 'restricted handlers'::text AS finding, 'notice'::text AS severity,
          pg_catalog.format('The handlers of these tasks run as security-restricted operations, '
                            'because their owner %s may not act as the worker''s role %s: %s.',
@@ -292,7 +281,7 @@ CREATE OR REPLACE VIEW pulse_internal.handler_findings AS
            AS what_to_do
     FROM pulse.task AS t
     JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(t.handler)
-    JOIN worker_role AS w
+    JOIN pulse_internal.worker_role AS w
       ON pulse_internal.handler_trust(p.oid, pg_catalog.pg_get_userbyid(w.role)) = 'restricted'
    GROUP BY p.proowner, w.role;
 COMMENT ON VIEW pulse_internal.handler_findings IS

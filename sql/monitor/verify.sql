@@ -259,8 +259,9 @@ COMMENT ON VIEW pulse_internal.stranded IS
   'Jobs that wait although their queue has a place for the job, or although the awaited parents '
   'have ended, as one snapshot shows the jobs.';
 
--- Running code sets the queue mark or commits the promotion between two checks; after a COMMIT
--- PREPARED, and where a lock hid a job from the promotion, the next sweep sets the queue mark. A
+-- Running code sets the queue mark or commits the promotion between two checks; where a lock hid a
+-- job from the promotion, the next sweep sets the queue mark. The next claim publishes the notes of
+-- a COMMIT PREPARED, as the call does. A
 -- busy queue may seem stranded several times in a row. A standby has no queue marks and promotes
 -- nothing.
 CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_check()
@@ -276,6 +277,7 @@ DECLARE
   is_last_check boolean;
 BEGIN
   IF NOT pg_is_in_recovery() THEN
+    PERFORM pulse_internal.publish_prepared();
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s);
   END IF;
   WHILE cardinality(seen) > 0 LOOP

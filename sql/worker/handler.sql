@@ -48,6 +48,55 @@ COMMENT ON FUNCTION pulse.handler_tasks() IS
   'a SECURITY DEFINER handler, which call_handler() runs restricted. A warning lists the tasks of '
   'other handlers.';
 
+-- Where no role was made a worker, the owner of pg_pulse is taken for one.
+CREATE OR REPLACE VIEW pulse_internal.worker_role AS
+  WITH granted AS MATERIALIZED (
+    SELECT DISTINCT a.grantee AS role
+      FROM pg_catalog.pg_proc AS p, LATERAL pg_catalog.aclexplode(p.proacl) AS a
+     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = 'claim'
+       AND a.grantee NOT IN (p.proowner, 0::oid)
+  )
+  SELECT g.role FROM granted AS g
+  UNION ALL
+  SELECT e.extowner FROM pg_catalog.pg_extension AS e
+   WHERE e.extname = 'pg_pulse' AND NOT EXISTS (SELECT FROM granted);
+COMMENT ON VIEW pulse_internal.worker_role IS 'Roles that were made workers.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.handler_obstacle(
+    identifier text, OUT reason text, OUT way_out text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  named CONSTANT text := (SELECT t.handler FROM pulse.task AS t
+                           WHERE t.identifier = handler_obstacle.identifier);
+  handler CONSTANT regprocedure := to_regprocedure(named);
+  runner record;
+BEGIN
+  IF named IS NULL THEN
+    RETURN;
+  ELSIF handler IS NULL THEN
+    reason := format('its handler %s does not exist', named);
+    way_out := 'Create the function, or give the task another handler with pulse.set_task().';
+    RETURN;
+  END IF;
+  SELECT w.role::regrole, w.may_execute, w.is_run INTO runner
+    FROM (SELECT r.role, has_function_privilege(r.role, handler, 'EXECUTE') AS may_execute,
+                 pulse_internal.handler_trust(handler, pg_get_userbyid(r.role)) <> 'refused'
+                   AS is_run
+            FROM pulse_internal.worker_role AS r) AS w
+   ORDER BY w.may_execute AND w.is_run DESC, w.may_execute DESC, w.role LIMIT 1;
+  IF NOT runner.may_execute THEN
+    reason := format('role %s may not execute its handler %s', runner.role, handler);
+    way_out := format('GRANT EXECUTE ON FUNCTION %s TO %s.', handler, runner.role);
+  ELSIF NOT runner.is_run THEN
+    reason := format('the owner of its handler %s could act with the rights of role %s', handler,
+                     runner.role);
+    way_out := 'Make the function SECURITY DEFINER, or give it to the owner of pg_pulse.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.handler_obstacle(text) IS
+  'Explains why no worker may run the handler of a task: the handler does not exist, or none of '
+  'the roles that were made workers may execute it and runs it; NULL without such an obstacle.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.require_claim(job_id bigint, token bigint)
   RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE

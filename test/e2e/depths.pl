@@ -329,6 +329,8 @@ subtest 'names without end are counted together' => sub {
         'as that of a level with a few of them');
     is(value($node, q{SELECT sum(waiting), count(*) FILTER (WHERE name IS NULL AND names IS NULL)
         FROM pulse.stats(10000, 'task')}), '70002|1', 'stats says that tasks share a row');
+    is(value($node, q{SELECT count(*) FILTER (WHERE oldest_is_known), count(oldest_due_at)
+        FROM pulse.stats(1000, 'queue')}), '100|100', 'and of which queues it knows the age');
     value($node, q{DELETE FROM pulse.job WHERE identifier <> 'known'});
     is($depths->total, '2|0|0', 'and end there');
     # One recount finds the names without jobs, the next recount frees the names unused since.

@@ -147,36 +147,66 @@ cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jo
 note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
     || ' at a limit' FROM judged});
 
-# One worker takes one job at a time: of a level with one place, and of queues with one place each.
-for my $case (['the place of a level', 'round/'], ['a worker', 'plain-']) {
-    my ($goes, $prefix) = @$case;
-    subtest "$goes goes around the queues" => sub {
-        value($node, qq{DELETE FROM pulse.job; SELECT pulse.set_queue('round', total => 1);
+# One session takes one job at a time: of a level with one place, and of queues with one place each,
+# of which two share a queue bucket. It ends a job before the next claim or together with it.
+for my $case (['lv/', qw(221 59 x y)], ['tenant-', qw(153 7 x y)]) {
+    my ($prefix, @members) = @$case;
+    is(value($node, "SELECT count(DISTINCT pulse_internal.queue_bucket('$prefix' || m))
+        FROM unnest('{@{[ join ',', @members ]}}'::text[]) AS m"), 3, 'two share a queue bucket');
+    for my $end ('COMMIT', 'NULL') {
+        value($node, qq{DELETE FROM pulse.job; SELECT pulse.set_queue('lv', total => 1);
             SELECT pulse.set_task('go', max_attempts => 1);
             SELECT pulse.add_job('go', queue_name => '$prefix' || m)
-              FROM unnest('{a,b,c}'::text[]) AS m, generate_series(1, 6)});
-        my $said = value($node, q{
+              FROM unnest('{@{[ join ',', @members ]}}'::text[]) AS m, generate_series(1, 6)});
+        my $said = value($node, qq{
             DROP TABLE IF EXISTS started;
             CREATE TABLE started (n serial, member text);
-            DO $$
+            DO \$\$
             DECLARE
               worker bigint := (SELECT id FROM pulse.register_worker('one', '{go}'));
               job record;
             BEGIN
               COMMIT;
-              FOR n IN 1..18 LOOP
+              FOR n IN 1..24 LOOP
                 SELECT * INTO job FROM pulse.claim(worker, 1, '{go}');
-                INSERT INTO started (member) VALUES (right(job.queue_name, 1));
+                INSERT INTO started (member) VALUES (job.queue_name);
                 COMMIT;
                 PERFORM pulse.complete(job.id, job.token);
-                COMMIT;
+                $end;
               END LOOP;
+              COMMIT;
               PERFORM pulse.deregister_worker(worker);
-            END $$;
-            SELECT string_agg(member, '' ORDER BY n) FROM started});
-        like($said, qr/^((?:abc|acb|bac|bca|cab|cba))\1{5}$/, 'none waits longer than the others');
-    };
+            END \$\$;
+            SELECT string_agg(member, ' ' ORDER BY n) FROM started});
+        my @started = split / /, $said;
+        my @rounds = map { join ' ', sort @started[ $_ * 4 .. $_ * 4 + 3 ] } 0 .. 5;
+        is_deeply(\@rounds, [ (join ' ', sort map { "$prefix$_" } @members) x 6 ],
+            "each of $prefix… starts a job in each round, ended by $end")
+          or diag $said;
+    }
 }
+
+subtest 'whoever waits for an open claim of a level pauses' => sub {
+    value($node, q{DELETE FROM pulse.job; SELECT pulse.set_queue('big', total => 1000);
+        SELECT pulse.add_job('go', queue_name => 'big/' || n) FROM generate_series(1, 3000) AS n;
+        CREATE PROCEDURE count_claims(worker bigint, INOUT claims int = 0) LANGUAGE plpgsql AS $$
+        DECLARE
+          ends timestamptz := clock_timestamp() + '1 s';
+        BEGIN
+          WHILE clock_timestamp() < ends LOOP
+            PERFORM pulse.claim(worker, 1, '{go}');
+            COMMIT;
+            CALL pulse.wait_for_job(worker, '1 s');
+            claims := claims + 1;
+          END LOOP;
+        END $$});
+    my $holder = Pulse::SqlWorker->new($node, 'holder');
+    my $other = Pulse::SqlWorker->new($node, 'other');
+    $holder->query('BEGIN');
+    ok($holder->claim, 'a claim stays open');
+    cmp_ok($other->query('CALL count_claims(' . $other->id . ')'), '<', 100, 'few claims in vain');
+    $holder->query('ROLLBACK');
+};
 
 expect_healthy($node);
 done_testing();

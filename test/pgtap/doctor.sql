@@ -1,7 +1,7 @@
 -- sql/guard/doctor.sql: each trouble that a transaction can plant is found, and is gone with its
 -- cause. test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(86);
+SELECT plan(90);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -110,6 +110,25 @@ SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler
   'not where its owner may act as the worker');
 SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$,
                       'DROP FUNCTION public.handler(json)'), 'none', 'nor where it is gone');
+-- Why no worker serves a task that has a handler, and the way out.
+CREATE FUNCTION unserved_after(VARIADIC statements text[]) RETURNS text
+  LANGUAGE sql RETURN answer_after(
+    $$SELECT regexp_replace(detail, '^.*since [^;]*', '') || ' ' || what_to_do FROM pulse.doctor()
+       WHERE finding = 'unserved task'$$,
+    ARRAY[$$UPDATE pulse.worker SET tasks = '{other}'$$,
+          $$SELECT pulse.grant_worker('pulse_runner')$$,
+          $$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$,
+          $$SELECT pulse.add_job('mail', run_at => now() - interval '2 min')$$] || statements);
+SELECT matches(unserved_after('SELECT'), '^ Start a worker for it', 'a worker must be started');
+SELECT is(unserved_after('REVOKE EXECUTE ON FUNCTION public.handler(json) FROM public'),
+  '; role pulse_runner may not execute its handler public.handler(json). '
+  'GRANT EXECUTE ON FUNCTION public.handler(json) TO pulse_runner.', 'or the worker lacks a right');
+SELECT is(unserved_after('DROP FUNCTION public.handler(json)'),
+  '; its handler public.handler(pg_catalog.json) does not exist. Create the function, or give '
+  'the task another handler with pulse.set_task().', 'or there is no handler');
+SELECT is(unserved_after('ALTER FUNCTION public.handler(json) SECURITY INVOKER'),
+  '; the owner of its handler public.handler(json) could act with the rights of role pulse_runner. '
+  'Make the function SECURITY DEFINER, or give it to the owner of pg_pulse.', 'or is not trusted');
 
 -- --- workers, schedules and jobs ----------------------------------------------------------------
 
