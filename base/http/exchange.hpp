@@ -23,8 +23,7 @@ class HttpExchange {
   // Asks the socket whether the client has closed the connection. Until the answer is given.
   bool is_client_gone();
 
-  // For the server's thread. The answer if there is an answer; else the connection sleeps until
-  // answer().
+  // For the server's thread. The answer if there is one; else the connection sleeps until answer().
   std::optional<HttpResponse> answer_or_suspend();
 
  private:

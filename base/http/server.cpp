@@ -119,7 +119,7 @@ struct HttpCallbacks {
     auto visit = std::make_unique<Visit>();
     visit->exchange = std::make_shared<HttpExchange>(connection);
     visit->exchange->request.target = target;
-    // The text is a buffer. libmicrohttpd would read the query next and expand the query beyond the
+    // The text is a buffer. libmicrohttpd would read the query next and expand it beyond the
     // buffer, without an answer. The server reads the copy.
     if (const char* query = std::strchr(target, '?')) const_cast<char*>(query)[1] = '\0';
     const std::lock_guard lock(self->visits_mutex_);

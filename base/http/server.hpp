@@ -1,7 +1,7 @@
-// HTTP server: a server of HTTP/1.1 on a separate thread. The server reads whole requests and gives
-// each request to a handler, which must not block: the answer may come later, from another thread.
-// A client that asks slowly, or never to the end, holds only a connection, until the client's time
-// is over or a newer client needs the connection.
+// HTTP server: a server of HTTP/1.1 on a separate thread. It reads whole requests and gives each to
+// a handler, which must not block: the answer may come later, from another thread. A client that
+// asks slowly, or never to the end, holds only a connection, until its time is over or a newer
+// client needs the connection.
 //
 // Invariants:
 // - `visits_mutex_` guards `visits_` and `is_ending_`.

@@ -1,6 +1,6 @@
 // HTTP stream: a response without an end, for server-sent events: text sent to the stream waits
-// until the client has read the text. A client that reads too slowly is dropped. `mutex_` guards
-// all fields.
+// until the client has read it. A client that reads too slowly is dropped. `mutex_` guards all
+// fields.
 #pragma once
 
 #include <sys/types.h>

@@ -33,8 +33,8 @@ struct SqlError {
 // The session is gone; the last statement may or may not have happened.
 struct ConnectionLost {
   std::string reason;
-  // This process had no memory for the reply. libpq says so in words alone; the words are English
-  // where the process has set no other language.
+  // This process had no memory for the reply. libpq says so in words alone, in English where the
+  // process has set no other language.
   bool is_for_want_of_memory() const { return reason.find("memory") != std::string::npos; }
 };
 

@@ -67,8 +67,8 @@ std::string port_problem(std::string_view ports) {
 }
 
 // The options of the environment and the service file. libpq reads the service that PGSERVICE
-// names; a service in the connection string comes first, so the service stands in for the variable
-// during this call.
+// names; a service in the connection string comes first, so it stands in for the variable during
+// this call.
 ConninfoPtr read_defaults(const std::optional<std::string>& service) {
   const char* inherited = std::getenv("PGSERVICE");
   const std::optional<std::string> before =

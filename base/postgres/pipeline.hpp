@@ -1,9 +1,9 @@
 // Pipeline: the calls of one round trip on a libpq connection in pipeline mode: how calls are
 // queued and how results become replies.
 //
-// Invariants; only the loop's thread reads and writes:
-// - A transaction ends where the pipeline is synchronised, and a reply is told only once the
-//   reply's transaction has ended.
+// Invariants (only the loop's thread reads and writes):
+// - A transaction ends where the pipeline is synchronised, and a reply is told only once its
+//   transaction has ended.
 // - `steps_` has a step for each answer that libpq owes; `at_` is the step being read. Empty
 //   `steps_`: nothing is under way.
 // - `prepared_` names only statements that the server has prepared in this session.

@@ -32,7 +32,7 @@ class Reconnect {
   // Ends the series.
   void succeeded() { failures_ = 0; }
 
-  // The heartbeat interval, once the server has said the interval.
+  // The heartbeat interval, once the server has said it.
   void set_cap(Duration cap) { cap_ = cap; }
 
  private:

@@ -11,8 +11,8 @@
 namespace pulse {
 namespace {
 
-// A cancel that arrives before the statement does nothing, so the session sends the cancel until
-// there is an answer.
+// A cancel that arrives before the statement does nothing, so the session sends it until there is
+// an answer.
 constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
 
 // So many deadlines pass at most while bytes of a reply come in.
@@ -22,7 +22,7 @@ constexpr int kMaxExtensions = 20;
 // beside.
 constexpr Duration kStandstill = std::chrono::seconds(1);
 
-// A session that borrows is closed when no sender has needed the session for this long.
+// A session that borrows is closed when no sender has needed it for this long.
 constexpr Duration kRest = std::chrono::seconds(10);
 
 // The options of a session that was open before are right.

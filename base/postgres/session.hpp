@@ -1,12 +1,12 @@
-// Session: a session with the database that comes back after a loss. The session opens a
-// connection, sets the connection up, reconnects after a loss, and gives every wait a deadline.
-// After a deadline the session closes the socket and never uses the socket again.
+// Session: a session with the database that comes back after a loss. It opens a connection, sets it
+// up, reconnects after a loss, and gives every wait a deadline. After a deadline it closes the
+// socket and never uses it again.
 //
 // Each part of the worker that sends statements adds a sender. The session asks the senders one
 // after another whenever the connection is free. So the choice of the next statement falls as late
 // as possible, and batches fill by themselves.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `state_` names the one thing that the session does. `deadline_` runs while a connection is
 //   being opened or set up, and while a statement runs.
 // - `handlers_` has one handler for each call under way. Each handler is called once, unless
@@ -164,8 +164,7 @@ class Session {
   Log& log_;
 
   State state_ = State::closed;
-  // A handler may close the session and open the session again: calls that were under way before
-  // are over.
+  // A handler may close the session and open it again: calls that were under way before are over.
   std::uint64_t closes_ = 0;
   bool is_pooled_ = false;
   std::string database_;
@@ -181,7 +180,7 @@ class Session {
   Session* lender_ = nullptr;
   Session* borrower_ = nullptr;
   bool is_needed_ = false;  // something waits to be sent
-  bool is_cut_ = false;     // the connection was open when the connection was lost
+  bool is_cut_ = false;     // the connection was open when it was lost
   bool is_lent_ = false;    // the senders are asked for the lender's connection
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;

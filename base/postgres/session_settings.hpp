@@ -1,5 +1,5 @@
-// Session settings: the statement that every connection sends first, and the settings that the
-// statement makes against all settings of the role or the database.
+// Session settings: the statement that every connection sends first, and the settings that it makes
+// against all settings of the role or the database.
 #pragma once
 
 #include <string>
@@ -10,10 +10,9 @@
 
 namespace pulse::statements {
 
-// The first statement of every connection says whether the backend is the backend that the
-// connection was started with. Behind a pooler the backend is another, and the statement sets
-// nothing: another client would inherit the settings. A setting that the server does not have is
-// left out.
+// The first statement of every connection says whether the backend is the one that the connection
+// was started with. Behind a pooler it is another, and the statement sets nothing: another client
+// would inherit the settings. A setting that the server does not have is left out.
 inline constexpr Statement kSetUp{
     "set_up",
     "SELECT pg_catalog.pg_backend_pid() AS backend_pid,"

@@ -1,4 +1,4 @@
-// Statement: an SQL text that the worker sends, with the statement's name in logs.
+// Statement: an SQL text that the worker sends, with its name in logs.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Statement {
   bool is_repeated = false;
 };
 
-// Parameters travel as text beside the statement, never inside the text. Empty optional: NULL.
+// Parameters travel as text beside the statement, never inside it. Empty optional: NULL.
 using Params = std::vector<std::optional<std::string>>;
 
 // For a parameter of type interval.
