@@ -9,9 +9,9 @@
 namespace pulse::console {
 
 // The cookie's name and the attributes of each browser's copy. `host`: the header Host. A cookie is
-// for all ports of a host and for all paths, so the name tells the server of the cookie: by the
-// hash of the address that the server was given, else by the port. Browsers take the name
-// __Host-… from this host alone, over TLS, for the path / (RFC 6265bis).
+// for all ports of a host and for all paths, so the name tells whose cookie it is: by the hash of
+// the address that the server was given, else by the port. Browsers take the name __Host-… from
+// this host alone, over TLS, for the path / (RFC 6265bis).
 struct CookieKind {
   std::string name;
   std::string attributes;

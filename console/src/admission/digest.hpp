@@ -18,7 +18,7 @@ std::string random_bytes(std::size_t count);
 std::string random_secret();
 
 // SHA-256 in lower-case hexadecimal digits. Secrets have 256 random bits, so a slow hash would not
-// protect secrets better.
+// protect them better.
 std::string sha256(std::string_view text);
 
 // HMAC-SHA-256: 32 bytes.

@@ -1,5 +1,5 @@
-// Lets clients in, by the name by which clients call the server, and by a token or a browser's
-// cookie. For the server's thread alone.
+// Lets clients in, by the name by which they call the server, and by a token or a browser's cookie.
+// For the server's thread alone.
 #pragma once
 
 #include <chrono>

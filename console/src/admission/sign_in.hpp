@@ -3,8 +3,7 @@
 // - The server keeps nothing of a sign-in. So a server that starts again, or a second server with
 //   the same file of tokens, takes the cookie, too.
 // - The key of a cookie comes from the token's line in the file. An operator who takes the line
-//   out, or changes the line, ends the sign-ins of the token; no change of another line ends any
-//   sign-in.
+//   out, or changes it, ends the sign-ins of the token; no change of another line ends any sign-in.
 // - The token itself is in the cookie, under the seal, and the line has only the hash of the token.
 //   So a reader of the file makes no cookie, and a reader of the cookie learns no token.
 #pragma once

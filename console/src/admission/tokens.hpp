@@ -25,7 +25,7 @@ using TokenList = std::vector<Token>;
 // the line.
 std::variant<TokenList, std::string> parse_tokens(std::string_view text);
 
-// A line of the file, with the line's end.
+// A line of the file, with its end.
 std::string token_line(const Token& token);
 
 // The present content of the file: a change of the file counts within a second, from any thread. Of

@@ -5,7 +5,7 @@
 
 namespace pulse::console {
 
-// `address`: the address of the server for its clients, where the operator gave an address.
+// `address`: the address of the server for its clients, where the operator gave one.
 void add_api(Router& router, const std::string& address);
 
 }  // namespace pulse::console

@@ -22,7 +22,7 @@ struct Field {
 
 struct Body {
   nlohmann::json fields = nlohmann::json::object();
-  // The documents as the client wrote the documents: PostgreSQL stores the text of a JSON document.
+  // The documents as sent: PostgreSQL stores the text of a JSON document.
   std::map<std::string, std::string, std::less<>> documents;
 
   // All fields but the documents, as JSON for a function of the server.

@@ -14,9 +14,9 @@
 namespace pulse::console {
 namespace {
 
-// A document goes to the server apart from the other fields, as the client wrote the document: to
-// take the document out of a larger document, the server would read each string in the larger
-// document. The call names `trace`, so the server makes the setting before the call.
+// A document goes to the server apart from the other fields, as the client wrote it: to take a
+// document out of a larger one, the server would read each string there. The call names `trace`, so
+// the server makes the setting before the call.
 constexpr const char* kAddFrom =
     "SELECT a.outcome, a.id, json_build_object('id', a.id::text, 'state', a.state, 'run_at',"
     " a.run_at) AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"

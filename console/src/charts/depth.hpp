@@ -1,5 +1,4 @@
-// The depth of the queue over time: the server of the pages remembers the overviews that the server
-// showed.
+// The depth of the queue over time: the server of the pages remembers the overviews that it showed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The command line: a command adds options to the command line, and a function that runs once the
-// options are read.
+// The command line: a command adds options to it, and a function that runs once they are read.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,8 +24,7 @@ class CommandLine {
  public:
   CommandLine();
 
-  // Adds a command of this name; parse() lets the command choose `run` once the options of the
-  // command are read.
+  // Adds a command of this name; parse() lets the command choose `run` once its options are read.
   CLI::App& add(const std::string& name, const std::string& description, Run run,
                 Reach reach = Reach::one_database);
   // The same below another command.

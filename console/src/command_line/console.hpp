@@ -41,7 +41,7 @@ struct Console {
   std::optional<Cluster> cluster = std::nullopt;
   const char* const* arguments = nullptr;  // of the process
 
-  // Prints a document as --json shows the document: harmless for a terminal.
+  // Prints a document as --json shows it: harmless for a terminal.
   void print_json(const std::string& document) const;
   // Prints a list as a table, or as JSON where the user asked for JSON. The list of one of several
   // nodes waits for the lists of the other nodes.

@@ -14,7 +14,7 @@ struct NamedChange {
   bool is_asked = false;
 };
 
-// `noun` is the kind of the named object, as the user reads the kind.
+// `noun` is the kind of the named object, as the user reads it.
 void add_named_change(CommandLine& line, CLI::App& parent, const char* noun, NamedChange change);
 
 }  // namespace pulse::console

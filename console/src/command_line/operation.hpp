@@ -13,11 +13,10 @@ namespace pulse::console {
 // operation has changed.
 ExitStatus run_operation(Console& console, const std::string& id);
 
-// Ends the operation before the last step; of an operation that has ended, tells how the operation
-// ended.
+// Ends the operation before the last step; of an operation that has ended, tells how it ended.
 ExitStatus stop_operation(Console& console, const std::string& id);
 
-// The columns of an operation, as a step returns the operation.
+// The columns of an operation, as a step returns it.
 const Columns& operation_columns();
 
 // What the operation has done: "operation 17 is done: retry of 2 jobs".

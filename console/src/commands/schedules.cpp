@@ -1,5 +1,4 @@
-// pulse schedules: the schedules that add jobs by the clock, and the commands that change
-// schedules.
+// pulse schedules: the schedules that add jobs by the clock, and the commands that change them.
 #include <array>
 
 #include "command_line/add_list.hpp"

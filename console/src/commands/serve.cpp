@@ -61,7 +61,7 @@ void add_health(Router& router) {
 
 using SitePtr = std::unique_ptr<Site>;
 
-// The whole site of one database; the site of a node is below the path of the node.
+// The whole site of one database; the site of a node is below the node's path.
 SitePtr site_of(const std::string& node, const Database& database, const Serve& serve, Log& log) {
   auto site = std::make_unique<Site>(node, &database, serve.sessions, log);
   add_health(site->router);

@@ -11,8 +11,8 @@ volatile std::sig_atomic_t is_wanted = 0;
 volatile std::sig_atomic_t is_cancelled = 0;
 
 // A signal handler may send a request, and may wait for the server for any time. Without a
-// statement the program ends, as the program does at a second interrupt: by then the signal has its
-// default again.
+// statement the program ends, as it does at a second interrupt: by then the signal has its default
+// again.
 void handle_interrupt(int number) {
   const CancelRequest* const request = under_way;
   if (request == nullptr) {

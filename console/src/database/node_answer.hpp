@@ -13,7 +13,7 @@
 
 namespace pulse::console {
 
-// A node that has not answered within this time counts as a node that does not answer.
+// A node that has not answered within this time counts as one that does not answer.
 constexpr std::chrono::milliseconds kNodePatience(1000);
 inline constexpr const char* kNoAnswer = "does not answer";
 inline constexpr const char* kNotReached = "cannot be reached";

@@ -29,7 +29,7 @@ class NodeSessions {
   }
 
   // Runs the task at the node of this name. Returns the trouble, empty where the task has ended. A
-  // task that is late may have changed the database, and may still change the database.
+  // task that is late may have changed the database, and may still change it.
   std::string run_at(const std::string& name, const std::function<void(Database& database)>& task);
 
  private:

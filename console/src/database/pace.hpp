@@ -1,5 +1,5 @@
-// A watcher queries less often where the queries take the server long: the queries cost a
-// two-hundredth of a core, as long as each query takes less than 25 ms.
+// A watcher queries less often where its queries take the server long: they cost a two-hundredth of
+// a core, as long as each takes less than 25 ms.
 #pragma once
 
 #include <chrono>

@@ -71,7 +71,7 @@ double highest_of(const Chart& chart) {
   return highest;
 }
 
-// The bars of a moment stand side by side in four fifths of the moment's place.
+// The bars of a moment stand side by side in four fifths of its place.
 std::string bars_path(const Chart& chart, std::size_t number, double top) {
   const auto& values = chart.series[number].values;
   const double place = kWidth / static_cast<double>(std::max<std::size_t>(values.size(), 1));

@@ -1,5 +1,5 @@
-// Charts over time or over durations, as SVG that stretches with the chart's place; scales and
-// names are HTML around the SVG.
+// Charts over time or over durations, as SVG that stretches with its place; scales and names are
+// HTML around it.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct Chart {
   bool is_stacked = false;  // areas on top of each other; else lines
   bool is_whole = false;    // nothing stands between two whole numbers
   bool is_bars = false;     // bars side by side: the values are no course of time
-  // The time of each moment, as RFC 3339 spells times, so that a script can spell the time in the
+  // The time of each moment, as RFC 3339 spells times, so that a script can spell it in the
   // reader's zone.
   std::vector<std::string> instants = {};
 };

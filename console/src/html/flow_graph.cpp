@@ -66,8 +66,7 @@ Graph graph_of(const std::vector<FlowJob>& jobs) {
   return graph;
 }
 
-// Within a layer each node stands where the node's parents stand on average, so that few lines
-// cross.
+// Within a layer each node stands where its parents stand on average, so that few lines cross.
 std::vector<std::vector<std::size_t>> ordered_layers(const Graph& graph) {
   std::vector<std::vector<std::size_t>> layers;
   for (std::size_t i = 0; i < graph.layer.size(); ++i) {
@@ -101,7 +100,7 @@ int height_of(const Graph& graph, const std::vector<std::size_t>& members) {
 
 std::string number(int value) { return std::to_string(value); }
 
-// A line from the right side of one place to the left side of another place.
+// A line from the right side of one place to the left side of another.
 Markup edge(const Place& from, const Place& to) {
   const int x = from.x + kNodeWidth;
   const int middle = (x + to.x) / 2;

@@ -5,7 +5,7 @@
 // redirects, are without the prefix; addresses on a page have the prefix.
 //
 // A server of several databases has the pages of each database, a node, below /n/NAME: behind the
-// prefix, and in front of the path as the routes of the node spell the path.
+// prefix, and in front of the path as the routes of the node spell it.
 #pragma once
 
 #include <optional>
@@ -59,9 +59,9 @@ class Url {
   // A place on the page itself.
   static Url to_place(const char* id);
 
-  // The address as a route spells the address.
+  // The address as a route spells it.
   std::string text() const { return std::string(path_) + rest_ + query_; }
-  // The address as a browser asks for the address: with the prefix.
+  // The address as a browser asks for it: with the prefix.
   std::string address() const;
 
  private:

@@ -1,4 +1,4 @@
-// Values of a list on a page: by the kind of the value's column.
+// Values of a list on a page, by the kind of their column.
 #pragma once
 
 #include "html/markup.hpp"
@@ -6,7 +6,7 @@
 
 namespace pulse::console {
 
-// The knowledge of a page while the page spells values.
+// What a page knows while it spells values.
 struct Spelling {
   std::int64_t now = 0;  // of the database, in microseconds
 };
@@ -27,7 +27,7 @@ Markup with_moments(const std::string& text, const Spelling& spelling);
 // A value among facts, where a time stands beside the distance from now.
 Markup fact(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
 
-// A state with the state's colour, which stands beside the word and never alone.
+// A state with its colour, which stands beside the word and never alone.
 Markup state(std::string_view name);
 
 // A rule of a schedule: "*/15 * * * *", or "every 10 min" for "every 00:10:00".

@@ -110,8 +110,7 @@ std::string objects(const Columns& columns, const QueryResult& rows) {
   return text + "]";
 }
 
-// A text that a task wrote, indented; the block keeps the lines of the text, and cuts an endless
-// text.
+// A text that a task wrote, indented; the block keeps its lines, and cuts an endless text.
 std::string block(const std::string& text) {
   constexpr std::size_t kMaxBytes = 16 * 1024;
   std::string lines = inert(std::string_view(text).substr(0, kMaxBytes), Lines::kept);
@@ -171,7 +170,7 @@ std::string document(const QueryResult::Row& job, const char* field, const char*
   return heading(style, title) + block(job.text(field));
 }
 
-// A standby has no explanation, because a standby sees neither locks nor sessions of its primary.
+// A standby has no explanation, because it sees neither locks nor sessions of its primary.
 QueryResult read_explanation(Database& database, const std::string& id) {
   try {
     return database.query(kExplanation, {id});

@@ -1,5 +1,4 @@
-// One job in full: the values of the job, the reasons for which the job waits, and the attempts as
-// a timeline.
+// One job in full: its values, why it waits, and the attempts as a timeline.
 #pragma once
 
 #include <string>

@@ -11,8 +11,8 @@
 namespace pulse::console {
 namespace {
 
-// How often attempts ended in the last minute, and how long the attempts waited and ran: for lists
-// that join these rates as r.
+// How often attempts ended in the last minute, and how long they waited and ran: for lists that
+// join these rates as r.
 #define PULSE_RATES                                                                        \
   " round(r.per_second * 60) AS per_minute, extract(epoch FROM r.wait_p50) AS wait_p50,"   \
   " extract(epoch FROM r.wait_p99) AS wait_p99, extract(epoch FROM r.run_p50) AS run_p50," \
@@ -107,8 +107,7 @@ const List& overview_list() {
   ") AS place FROM pulse." settings ") AS a WHERE place <= 1000 OR " name_column \
   " IN (SELECT name FROM s UNION SELECT name FROM r))"
 
-// This list asks the workers which tasks the workers serve; the view of unserved tasks also counts
-// jobs.
+// This list asks the workers which tasks they serve; the view of unserved tasks also counts jobs.
 const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"

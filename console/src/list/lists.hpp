@@ -1,5 +1,4 @@
-// The lists of the console: each list is a query and the columns of the query, for the terminal and
-// for the page.
+// The lists of the console: each is a query and its columns, for the terminal and for the page.
 #pragma once
 
 #include <string>

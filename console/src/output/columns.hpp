@@ -16,7 +16,7 @@ enum class Kind {
   count,    // a whole number
   number,   // any number
   part,     // from 0 to 1, of the whole
-  seconds,  // elapsed time, as EXTRACT(epoch …) gives the time; "?": not known
+  seconds,  // elapsed time, as EXTRACT(epoch …) gives it; "?": not known
   time,     // a timestamp
   boolean,
   names,  // an array of texts as JSON

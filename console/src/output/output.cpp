@@ -25,7 +25,7 @@ class SignalIgnored {
   struct sigaction before_ {};
 };
 
-// True: a pager ran, and the reader has left the pager.
+// True: a pager ran, and the reader has left it.
 bool page(const std::string& text) {
   const char* chosen = std::getenv("PULSE_PAGER");
   if (chosen == nullptr) chosen = std::getenv("PAGER");
@@ -37,7 +37,7 @@ bool page(const std::string& text) {
   FILE* pager = popen(chosen, "w");
   if (pager == nullptr) return false;
   // The program ignores the signals only now, because a pager inherits ignored signals. The
-  // terminal and Ctrl-C belong to the pager until the pager ends.
+  // terminal and Ctrl-C belong to the pager until it ends.
   const SignalIgnored pipe(SIGPIPE);
   const SignalIgnored interrupt(SIGINT);
   std::fwrite(text.data(), 1, text.size(), pager);

@@ -57,8 +57,7 @@ std::string with_small_first(std::string text) {
 
 const char* section_of(const Change& change) { return change.back.text().data(); }
 
-// The change and the record of the change are one transaction. $1 of the call is the name of the
-// changed object.
+// The change and its record are one transaction. $1 of the call is the name of the changed object.
 void change_on_record(const Request& request, const std::string& call, const std::string& action,
                       const char* noun, Params params) {
   const std::string after = std::to_string(params.size() + 1);

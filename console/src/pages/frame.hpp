@@ -43,7 +43,7 @@ std::string worker_name(Database& database, const std::string& id);
 // Content that the browser replaces with each event of this stream.
 Markup live(const Url& stream, const Markup& content);
 
-// The title of a page, with the page's actions.
+// The title of a page, with its actions.
 Markup page_heading(const Markup& title, const Markup& actions = Markup(),
                     const Markup& lead = Markup());
 
@@ -55,11 +55,11 @@ Markup uncounted();
 Markup notice(const char* kind, const Markup& content);  // good, warning or bad
 Markup button(const Url& url, const std::string& name, const char* css = "button");
 
-// A form with the secret that proves that a page of this session sends the form.
+// A form with the secret that proves that a page of this session sends it.
 Markup form(const Request& request, const Url& action, const Markup& content);
 Markup field(const char* label, const char* name, const std::string& value, const char* hint = "",
              const char* kind = "text");
-// A field that the form sends without showing the field.
+// A field that the form sends without showing it.
 Markup hidden_field(const char* name, const std::string& value);
 
 // How a question may be answered.

@@ -155,8 +155,7 @@ Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
   return attempt_bars(microseconds_of(job.optional_text("run_at").value_or("")), spans);
 }
 
-// The parts that change while a visitor reads the page; no payload, because a payload may be
-// long.
+// The parts that change while a visitor reads the page; no payload, because it may be long.
 Markup standing(const JobPage& job, const Request& request, const Spelling& spelling) {
   const auto row = job.job[0];
   Markup content = facts(row, request, spelling);

@@ -15,7 +15,7 @@ struct RowLink {
   const char* from;
 };
 
-// A button of a row; the button leads to a page that asks before the change.
+// A button of a row; it leads to a page that asks before the change.
 struct RowAction {
   const char* name;
   Path path;
@@ -65,7 +65,7 @@ struct ListPage {
   bool is_paged = false;  // $1 is an id below which the page begins, $2 how many rows the page has
 };
 
-// The page and, unless the page is paged, the stream that keeps the page live.
+// The page and, unless it is paged, the stream that keeps it live.
 void add_list_page(Router& router, ListPage definition);
 
 }  // namespace pulse::console

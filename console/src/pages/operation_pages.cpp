@@ -70,7 +70,7 @@ const PageAction& action_of(const Request& request) {
   refuse(http_status::kNotFound, "there is no such action");
 }
 
-// A visitor agrees to a change of more jobs by typing the number of the jobs.
+// A visitor agrees to a change of more jobs by typing their number.
 constexpr std::int64_t kMaxUntyped = 1000;
 
 bool has_flag(const Request& request, const char* name) { return request.query.get(name) == "1"; }
@@ -125,7 +125,7 @@ Response no_job(const Request& request, const PageAction& action, const JobChang
                      : "No job that meets the filter is in a state for it.");
 }
 
-// Makes the visitor agree to a change of many jobs by the number of the jobs.
+// Makes the visitor agree to a change of many jobs by their number.
 Markup number_field(const ChangePreview& preview) {
   if (preview.jobs <= kMaxUntyped) return {};
   const std::string number = std::to_string(preview.jobs);
@@ -192,7 +192,7 @@ Response ask_operation(const Request& request) {
   return question_page(request, action, change, preview, asked_at);
 }
 
-// The change as the question named the change: jobs that were added since are left alone.
+// The change as the question named it: jobs that were added since are left alone.
 JobChange change_as_asked(const Request& request, const PageAction& action) {
   JobChange change = change_of(request, action);
   const auto asked_at = parse_number<std::int64_t>(request.form.get("asked_at"));

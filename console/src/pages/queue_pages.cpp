@@ -9,7 +9,7 @@
 namespace pulse::console {
 namespace {
 
-// In the order of a tree: a level stands before the queues within the level.
+// In the order of a tree: a level stands before the queues within it.
 struct TreeOrder {
   bool operator()(const std::string& left, const std::string& right) const {
     for (std::size_t i = 0; i < left.size() && i < right.size(); ++i) {
@@ -49,7 +49,7 @@ QueryResult::Cell cell_of_level(const std::string& field, const std::string& nam
   return is_count ? QueryResult::Cell("0") : std::nullopt;
 }
 
-// One row of the list for each node of the tree, with the node's depth, and last the row of further
+// One row of the list for each node of the tree, with its depth, and last the row of further
 // queues.
 QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
   std::vector<std::string> fields{"plus", "plus_of_all"};

@@ -1,4 +1,4 @@
-// One schedule, with the next runs of the schedule.
+// One schedule, with its next runs.
 #include "base/http/status.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"

@@ -1,5 +1,5 @@
-// One worker: the worker's beats, running jobs, served tasks, and the attempts that a sweep or an
-// operator took from the worker.
+// One worker: its beats, running jobs, served tasks, and the attempts that a sweep or an operator
+// took from it.
 #include "base/http/status.hpp"
 #include "base/text/inert.hpp"
 #include "pages/list_page.hpp"

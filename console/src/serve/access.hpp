@@ -5,7 +5,7 @@
 
 namespace pulse::console {
 
-// The need of a route of its clients.
+// What a route needs of its clients.
 enum class Need {
   nothing,  // any client: the request gets no session of the database
   read,     // any client of a server without tokens; otherwise a client with a token

@@ -1,5 +1,5 @@
-// Where browsers find this server: the address of the proxy in front of the server, and the path
-// below which the proxy has put the server.
+// Where browsers find this server: the address of the proxy in front, and the path below which the
+// proxy has put it.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ class Failed : public std::runtime_error {
 
 // The meaning of a refusal of the database to a client.
 Problem problem_of(const SqlError& error);
-// The reason of a missing session is not for clients: the reason names hosts, files and roles.
+// The reason of a missing session is not for clients: it names hosts, files and roles.
 inline constexpr const char* kUnreachable = "the database cannot be reached";
 Problem unreachable_problem();
 

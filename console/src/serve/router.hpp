@@ -18,7 +18,7 @@ namespace pulse::console {
 using Handler = std::function<Response(const Request& request)>;
 
 // Returns the text of an event, once for all clients that ask the same with the same role. The
-// server sends the text when the text has changed.
+// server sends the text when it has changed.
 using Producer = std::function<std::string(const Request& request)>;
 
 // The threads and sessions that answer a request. Requests that may wait long have a pool of their
@@ -47,7 +47,7 @@ class Router {
                   Producer producer);
 
   // Answers problems of paths that are not below /v1, in place of application/problem+json. Where
-  // the request has a session, the page names the session's database.
+  // the request has a session, the page names its database.
   std::function<Response(const Request& request, const Problem& problem)> error_page;
 
   struct Found {

@@ -13,8 +13,7 @@ constexpr const char* kSetRole =
     " set_config('statement_timeout', $3, false)"
     " FROM (SELECT WHERE pg_catalog.pg_backend_pid() = $4::int) AS own";
 
-// The roles that a role may become, and the rights of a role, change without a notice to the role's
-// sessions.
+// The roles that a role may become, and its rights, change without a notice to its sessions.
 constexpr std::chrono::seconds kTrusted(10);
 
 constexpr const char* kMayCall =

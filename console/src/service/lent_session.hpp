@@ -1,4 +1,4 @@
-// A session that serves one request after the other, each with the role of the request's client.
+// A session that serves one request after the other, each with the role of its client.
 #pragma once
 
 #include <atomic>

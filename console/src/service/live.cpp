@@ -17,7 +17,7 @@ constexpr std::size_t kMaxListeners = 256;
 constexpr std::size_t kMaxOfToken = 32;
 // At the end of a stream the browser asks again, and the server checks the browser's token again.
 constexpr std::chrono::minutes kLifetime(10);
-// The server notices a client that has gone when the server sends to the client.
+// The server notices a client that has gone when it sends to the client.
 constexpr std::chrono::seconds kSilence(15);
 constexpr std::chrono::milliseconds kStep(100);
 

@@ -1,5 +1,5 @@
 // Streams of server-sent events. All clients that ask the same with the same rights share a feed:
-// one reading of the database serves all clients of the feed. A feed without clients reads nothing.
+// one reading of the database serves them all. A feed without clients reads nothing.
 #pragma once
 
 #include <chrono>

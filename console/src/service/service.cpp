@@ -73,7 +73,7 @@ std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOption
 }
 
 // Requests that have begun get an answer, above all a claim that has taken jobs. The server answers
-// the rest; only then may the server's handlers go.
+// the rest; only then may its handlers go.
 bool Service::stop() {
   is_ending_ = true;
   const auto since = std::chrono::steady_clock::now();
@@ -120,7 +120,7 @@ void Service::receive(const Exchange& exchange) {
   const AddressesOfNode addresses(site.node());
   // Without a proxy each client could write any address into the header.
   if (!options_.origin.is_given()) exchange->request.headers.erase("x-forwarded-for");
-  // A request that cannot be read is refused in the way of the request's path.
+  // A request that cannot be read is refused in the way of its path.
   Request request;
   request.node = site.node();
   request.method = exchange->request.method;

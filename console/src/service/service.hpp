@@ -49,8 +49,8 @@ class Service {
   using Exchange = std::shared_ptr<HttpExchange>;
 
   Service(ServiceOptions options, Tokens tokens, Sites sites, Log& log);
-  // The site of a path, and the path as the routes of the site spell the path. A path of no node is
-  // of the site "".
+  // The site of a path, and the path as the routes of the site spell it. A path of no node is of
+  // the site "".
   struct Place {
     Site* site;
     std::string_view path;
@@ -61,10 +61,10 @@ class Service {
   void receive(const Exchange& exchange);
   void receive(Site& site, Request& request, const Exchange& exchange);
   void dispatch(Site& site, const Route& route, Request request, const Exchange& exchange);
-  // Returns the answer of the handler, or the meaning of the handler's refusal.
+  // Returns the answer of the handler, or the meaning of its refusal.
   Response handle(Site& site, const Route& route, Request& request, LentSession& session);
-  // A handler names paths of the site, and the client gets the paths with the prefix and the path
-  // of the node.
+  // A handler names paths of the site, and the client gets them with the prefix and the path of the
+  // node.
   void respond(const Request& request, const Exchange& exchange, Response response) const;
   void reject(const Site& site, const Request& request, const Exchange& exchange,
               const Problem& problem);

@@ -1,6 +1,5 @@
 // Threads with a session each, and a queue of requests. The thread that became idle last takes the
-// next request: the thread's session has read the catalogue, and the sessions of idle threads can
-// end.
+// next request: its session has read the catalogue, and the sessions of idle threads can end.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Ids of jobs, workers, flows and operations, as clients and users write ids.
+// Ids of jobs, workers, flows and operations, as clients and users write them.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace pulse::console {
 namespace {
 
-// wcwidth() asks the locale; the program sets a locale of UTF-8 when the program starts.
+// wcwidth() asks the locale; the program sets a locale of UTF-8 when it starts.
 std::size_t character_width(std::string_view character) {
   if (character.size() == 1) return 1;
   std::mbstate_t state{};

@@ -30,8 +30,8 @@ Line tab_line(const Watched& watched, std::size_t at) {
   return line;
 }
 
-// The change is an operation, so that the change is on record and can be undone. Returns the
-// message for the user.
+// The change is an operation, so that it is on record and can be undone. Returns the message for
+// the user.
 std::string change_job(Database& database, const std::string& name, const std::string& id) {
   const std::string filter = filter_document({}, std::vector{id});
   const QueryResult started = database.query(

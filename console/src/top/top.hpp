@@ -17,7 +17,7 @@ class Top {
       : watched_(watched), screen_(screen), interval_(interval), choices_(watched.panes().size()) {}
 
   // Runs until the user leaves, or the terminal is closed. The screen says that a database is gone,
-  // and asks the database again.
+  // and asks it again.
   void run();
 
  private:

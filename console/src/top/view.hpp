@@ -20,8 +20,7 @@ struct RowName {
 
 RowName name_of(const Pane& pane, const QueryResult::Row& row);
 
-// The choices of the user in a pane. The selection is a name, so that the selection stays where
-// rows move.
+// The choices of the user in a pane. The selection is a name, so that it stays where rows move.
 struct Choice {
   std::optional<std::size_t> sort_column;  // else the order of the query
   bool is_descending = true;

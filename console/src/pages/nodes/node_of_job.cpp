@@ -1,4 +1,4 @@
-// From the id of a job to the page of the job at the node of the job.
+// From the id of a job to the job's page at the job's node.
 #include "base/http/status.hpp"
 #include "base/postgres/sqlstate.hpp"
 #include "pages/frame.hpp"
