@@ -81,7 +81,7 @@ bool Minder::start_task() noexcept {
   close(start[1]);
   start_fd_ = start[0];
   // The task's descriptors must close when the task closes its own. The directory stays open: the
-  // task finds the executable through the directory.
+  // task finds the executable through it.
   constexpr int kOfTask[] = {kStdinFd, kStdoutFd, kStderrFd, kPulseFd, kFileFd, kWorkDirectoryFd};
   for (const int fd : kOfTask) close(fd);
   return true;
@@ -192,8 +192,8 @@ void Minder::signal_group(int number) const noexcept {
 
 void Minder::report(Report::Kind kind, int value, int detail) noexcept {
   const Report message{kind, value, detail};
-  // A worker that is gone hears nothing, and a worker that is stopped finds the report when the
-  // worker goes on.
+  // A worker that is gone hears nothing, and a worker that is stopped finds the report when it goes
+  // on.
   send(kLineFd, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -4,7 +4,7 @@
 // Ends the task when the deadline of the last ping has passed (the worker is stopped), at once when
 // the line closes (the worker is dead or has hung up), and when the worker says so.
 //
-// Invariants, on the only thread; no allocation that grows, no C++ runtime:
+// Invariants (one thread, no allocation that grows, no C++ runtime):
 // - Exactly one report of an end is sent: not started, exited or signalled.
 // - `is_terminating_` and the first `stopped_by_` stay once set; `kill_at_` only moves to an
 //   earlier time, and is 0 once SIGKILL is sent.
@@ -22,8 +22,8 @@ namespace pulse::minder {
 
 class Minder {
  public:
-  // `command`: the path, and behind the path the task's arguments, beginning with the task's name;
-  // without arguments, the path is the name.
+  // `command`: the path, then the task's arguments, beginning with its name; without arguments, the
+  // path is the name.
   Minder(char** command, char** environment, const TaskRules& rules,
          int64_t silence_grace_ns) noexcept
       : command_(command),

@@ -26,8 +26,7 @@ namespace {
   _exit(written == sizeof failure ? 127 : 126);
 }
 
-// Changes the soft limit only, so that a task can raise the limit to the limit of the worker's
-// user.
+// Changes the soft limit only, so that a task can raise it to the limit of the worker's user.
 template <typename Resource>  // an enum in one C library, a number in another
 bool lower_limit(Resource resource, rlim_t soft) noexcept {
   rlimit limit{};

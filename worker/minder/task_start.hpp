@@ -8,14 +8,14 @@
 
 namespace pulse::minder {
 
-// The child writes a failure into the pipe when the child cannot become the task. The pipe closes
-// on success.
+// The child writes a failure into the pipe when it cannot become the task. The pipe closes on
+// success.
 struct StartFailure {
   int stage;  // Report::Stage
   int error;  // errno
 };
 
-// The worker's rules for the tasks that the worker starts.
+// The worker's rules for the tasks that it starts.
 struct TaskRules {
   bool may_gain_privileges = false;  // by setuid and file capabilities: sudo works
   rlim_t open_files = 0;             // the soft RLIMIT_NOFILE; 0: the minder's own

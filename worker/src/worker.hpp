@@ -8,7 +8,7 @@
 //   Force: tasks are terminated, finished outcomes are still reported, and deregistering makes the
 //          rest `interrupted`.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `phase_` only moves forward: running, draining, forcing, leaving, finished; forcing may be left
 //   out, and a refusal before the first registration leads straight to finished.
 // - The worker deregisters only when the claimer is quiet, no task runs, no outcome waits and no

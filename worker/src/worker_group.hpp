@@ -8,7 +8,7 @@
 // The databases of a cluster change while the process runs: a new database gets a worker, the
 // worker of a database that is gone drains, and the other workers notice nothing.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - An entry is `running` exactly while its member exists and has not finished. A member is
 //   destroyed in a later iteration of the loop than the one in which the member finishes.
 // - No worker is started once `is_stopping_` is set or the group has finished.

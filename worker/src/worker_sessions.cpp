@@ -61,8 +61,8 @@ void WorkerSessions::wire(Session& session) {
   session.on_pooled = [this] { tell_pooled(); };
 }
 
-// A server that has accepted this worker may refuse the worker for a moment: rules of access are
-// being reloaded, a role's limit is reached, another server is taking over.
+// A server that has accepted this worker may refuse it for a moment: rules of access are being
+// reloaded, a role's limit is reached, another server is taking over.
 bool WorkerSessions::are_refused_for_good() {
   const TimePoint limit = timers_.now() - kRefusalPatience;
   const auto sessions = all();

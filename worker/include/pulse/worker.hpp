@@ -5,8 +5,8 @@
 //   return worker.run();
 //
 // Needs C++20 and the standard library. A handler runs on one of the worker's threads. The job is
-// completed when the handler returns, fails when the handler throws, and ends as the Outcome says
-// when the handler returns an Outcome.
+// completed when the handler returns, fails when it throws, and ends as the Outcome says when it
+// returns one.
 #pragma once
 
 #include <chrono>
@@ -54,8 +54,8 @@ struct Progress {
   std::optional<std::string> checkpoint = {};  // JSON: the beginning of the next attempt
 };
 
-// One claim of a job, for the job's handler. Copies are cheap and name the same claim; a copy may
-// outlive the handler. Every function may be called from any thread.
+// One claim of a job, for its handler. Copies are cheap and name the same claim; a copy may outlive
+// the handler. Every function may be called from any thread.
 class PG_PULSE_API Job {
  public:
   explicit Job(std::shared_ptr<pulse::HandlerRun> run) noexcept;
@@ -192,8 +192,8 @@ class PG_PULSE_API Worker {
       return add(std::move(task), Handler(std::move(code)));
     }
   }
-  // Takes up to `max_jobs` jobs at once, as many as are there: the worker never waits for more. The
-  // worker claims for each thread as many jobs as the largest batch.
+  // Takes up to `max_jobs` jobs at once, as many as are there: the worker never waits for more. It
+  // claims for each thread as many jobs as the largest batch.
   Worker& handle_batch(std::string task, std::size_t max_jobs, BatchHandler code);
 
   // Works until stop(). Once only. Returns the exit code of pulse-worker: 0 drained (or, with

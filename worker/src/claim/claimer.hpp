@@ -4,15 +4,14 @@
 // wait_for_job; then the next claim. A wait is a top-level statement of its own. Slots that come
 // free during a wait need no interruption: there is nothing to claim. After a lost reply held()
 // comes first: the claimer releases each job that the server has given to this worker and that
-// never arrived here. A wait would keep one of a pooler's few sessions from all other clients of
-// the pooler, and the only connection from outcomes. Where a wait is not allowed, the worker
-// therefore claims again after each poll interval. Outcomes that are ready when a claim is sent
-// travel with the claim. Both share a transaction where sharing saves a commit and hides nothing
-// from the claim.
+// never arrived here. A wait would keep one of a pooler's few sessions from all its other clients,
+// and the only connection from outcomes. Where a wait is not allowed, the worker therefore claims
+// again after each poll interval. Outcomes that are ready when a claim is sent travel with the
+// claim. Both share a transaction where sharing saves a commit and hides nothing from the claim.
 //
-// Invariants; only the loop's thread reads and writes:
-// - At most one statement of the claimer is under way. `activity_` says which; sending sets
-//   `activity_`, and the reply resets `activity_` to none.
+// Invariants (only the loop's thread reads and writes):
+// - At most one statement of the claimer is under way. `activity_` says which; sending sets it, and
+//   the reply resets it to none.
 // - `doubt_since_` is set from a claim's lost reply to the answer of held(), or until the server
 //   calls the worker lost. No claim is sent meanwhile.
 // - A claim is sent only by an established worker whose heartbeat is fresh and that is not

@@ -1,8 +1,7 @@
-// A claim whose reply was lost, and how the jobs of the lost reply end. Where the reply did not fit
-// into memory, the jobs go back and are claimed one by one, so that only the job fails that is too
-// large: the job waits for a retry after the backoff, and for a larger worker. The server may have
-// undone the claim because the reply could not be sent; then the worker claims the job once more
-// without documents.
+// A claim whose reply was lost, and how its jobs end. Where the reply did not fit into memory, the
+// jobs go back and are claimed one by one, so that only the job that is too large fails: it waits
+// for a retry after the backoff, and for a larger worker. The server may have undone the claim
+// because the reply could not be sent; then the worker claims the job once more without documents.
 #pragma once
 
 #include <string>

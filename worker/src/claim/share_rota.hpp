@@ -1,6 +1,6 @@
 // Share rota: which tasks the next claim is for, where tasks do not share all slots. A claim for
 // several shares asks for no more jobs than each share has free slots, so that no job waits here
-// for a slot while another worker has a free slot.
+// for a slot while another worker has a free one.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,7 @@
 namespace pulse {
 
 // The claims are first for all shares that have a free slot, then for each of these shares alone,
-// and again. So an idle worker claims once before the worker waits, and a busy worker fills each
-// share.
+// and again. So an idle worker claims once before it waits, and a busy worker fills each share.
 class ShareRota {
  public:
   struct Terms {

@@ -1,13 +1,13 @@
 // Slot pool: the slots of a process that several databases share: who may claim for a free slot,
 // and which job takes a slot first.
 //
-// A slot is promised to one database before the claim for the slot is sent. Of the databases whose
-// last answer had work, the database with the fewest jobs so far comes first, and a database that
-// was away or idle catches up by a few jobs only. A database that does not answer loses the promise
-// after a second; from then until an answer in time the database is promised no more than its part
-// of the slots. Jobs that come later wait here for a slot.
+// A slot is promised to one database before the claim for it is sent. Of the databases whose last
+// answer had work, the database with the fewest jobs so far comes first, and a database that was
+// away or idle catches up by a few jobs only. A database that does not answer loses the promise
+// after a second; from then until an answer in time it is promised no more than its part of the
+// slots. Jobs that come later wait here for a slot.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - Jobs without an end and promises together are no more than the slots and the jobs held ahead,
 //   but for jobs of a claim that was answered too late.
 // - `promised` of an entry is set from the sending of a claim until the answer or the deadline.
@@ -55,8 +55,8 @@ class SlotPool {
  public:
   static constexpr Duration kPromiseDeadline = std::chrono::seconds(1);
   static constexpr std::uint64_t kMaxLag = 16;
-  // Jobs that a claim asks for at least when the jobs are to be held ahead: a claim for each job
-  // would cost the server more than the jobs.
+  // At least so many jobs a claim asks for when they are to be held ahead: a claim for each would
+  // cost the server more than the jobs.
   static constexpr std::size_t kLeastAhead = 8;
 
   SlotPool(std::size_t slots, Timers& timers);

@@ -83,8 +83,8 @@ bool read_part(std::string_view part, const Field& field, std::set<int>& values)
   return true;
 }
 
-// Appends the field as the server reads the field. In the server a day field that begins with a
-// star restricts nothing; in the file only a field that names every day restricts nothing. So a day
+// Appends the field as the server reads it. In the server a day field that begins with a star
+// restricts nothing; in the file only a field that names every day restricts nothing. So a day
 // field with a star becomes a list.
 Problem read_field(std::string_view text, const Field& field, std::string& cron) {
   std::set<int> values;

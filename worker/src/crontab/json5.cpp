@@ -43,8 +43,8 @@ void append_utf8(std::string& text, std::uint32_t code) {
   put(0x80 | (code & 0x3F));
 }
 
-// Each reading function takes a value from the front and appends the value to the JSON; false: the
-// text is wrong there.
+// Each reading function takes a value from the front and appends it to the JSON; false: the text is
+// wrong there.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}

@@ -1,5 +1,5 @@
-// Execution: a running task, as far as the decisions about the task need to know. The interface
-// exists for the tests' double; executable_starter.cpp makes the real executions.
+// Execution: a running task, as far as the decisions about it need to know. The interface exists
+// for the tests' double; executable_starter.cpp makes the real executions.
 #pragma once
 
 #include <functional>
@@ -34,9 +34,9 @@ struct ExecutionCallbacks {
   // At most one call per progress_interval; reports in between are merged, and the newest value of
   // each field wins. Unreported progress comes just before on_end. May carry a checkpoint.
   std::function<void(const TaskProgress&)> on_progress;
-  // Exactly once, unless the object is destroyed first. Comes when the task has ended and the
-  // task's output is read, at most 100 ms later. The minder kills processes that the task left
-  // running then and there: children do not outlive the task. The object may be destroyed inside.
+  // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
+  // output is read, at most 100 ms later. The minder kills processes that the task left running
+  // then and there: children do not outlive the task. The object may be destroyed inside.
   std::function<void(const ExecutionEnd&)> on_end;
   // Optional: raw chunks of stdout, in order; where unset, stdout is /dev/null. The object must not
   // be destroyed inside.

@@ -15,7 +15,7 @@ void take_newer(std::optional<Value>& kept, std::optional<Value>& newer) {
 
 constexpr std::size_t kMaxCauseBytes = 500;
 
-// The line of an error that tells most, as lists of the server choose the line
+// The line of an error that tells most, as lists of the server choose it
 // (extension/finish/error_line.cpp): the last line that begins with a word, because the frames of a
 // stack are indented; else the last line that is not blank.
 std::string_view telling_line(std::string_view text) {

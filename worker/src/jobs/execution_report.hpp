@@ -1,5 +1,4 @@
-// Reports of an execution: the progress that the code of a job tells, and at last how the code
-// ended.
+// Reports of an execution: the progress that the code of a job tells, and at last how it ended.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 
 namespace pulse {
 
-// Why the worker ends a task before the task ends by itself.
+// Why the worker ends a task before it ends by itself.
 enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
 // In the words of the log and of the lines to processes.
 const char* reason_name(EndReason reason);
@@ -45,12 +44,12 @@ struct ExecutionEnd {
     signalled,        // ended by a signal
     not_started,      // could not be executed: `error` says why
     minder_lost,      // the minder was killed; the task was killed too, with an unknown status
-    completed,        // a function: the function has completed the job itself
-    refused,          // a function: the function raised an error
+    completed,        // a function: it has completed the job itself
+    refused,          // a function: it raised an error
     session_lost,     // a function: whether the function has completed the job is not known
     snoozed,          // to be run again after `again_in`, as if the job had not been claimed
-    exited,           // a program: the program ended, and had no other job
-    crashed,          // a program: the program ended, and had other jobs
+    exited,           // a program: it ended, and had no other job
+    crashed,          // a program: it ended, and had other jobs
     interrupted,      // a program: new code took its place before the job had ended
     done,             // a program: says that a transaction of its own has completed the job
   };
@@ -66,7 +65,7 @@ struct ExecutionEnd {
   int signal = 0;        // of signalled
   std::string sqlstate;  // of refused
   // Of not_started: memory or processes were short, or the file was just being replaced. Release
-  // the job, do not fail the job.
+  // the job, do not fail it.
   bool is_transient = false;
   // The cause and the tail of stderr, at most 8 kB of UTF-8 without NUL; empty on success.
   std::string error;
@@ -91,7 +90,7 @@ std::string kind_of_end(const ExecutionEnd& end);
 // message, DETAIL and HINT.
 std::string cause_of(const ExecutionEnd& end);
 
-// The end of an execution that the worker took out of a task queue before the execution began.
+// The end of an execution that the worker took out of a task queue before it began.
 ExecutionEnd withdrawn_end();
 
 }  // namespace pulse

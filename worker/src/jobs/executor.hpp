@@ -11,7 +11,7 @@
 // A task that a minder has ended because this loop stood still is interrupted, too, and the job
 // goes on.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `running_` has an entry for each claim whose task was started and has not reported an end.
 //   take_end(), take_back() and give_back() remove entries.
 // - The first reason of an entry stays, except that `revoked` replaces every other reason.
@@ -60,7 +60,7 @@ class Executor {
   // The claim is over, however the task ends.
   void revoke(ClaimKey claim);
   // Whether the job was started and yet no code of the task has run, or will: then the caller may
-  // release the job.
+  // release it.
   bool take_back(ClaimKey claim);
   // Ends every task that runs.
   void interrupt_all();

@@ -112,7 +112,7 @@ bool Finisher::send_progress() {
   Calls calls;
   std::vector<ReplyHandler> handlers;
   std::size_t bytes = 0;
-  // A pooler gets one statement at a time, as a pooler likes best.
+  // A pooler gets one statement at a time, as it likes best.
   const std::size_t most = session_.is_pooled() ? 1 : kMaxJobs;
   for (const ClaimKey claim : next_progress()) {
     bytes += progress_.at(claim).checkpoint.value_or("").size();
@@ -174,15 +174,14 @@ bool Finisher::send_outcomes() {
 
 // Only statements that answer for each job: a statement that raises would undo the claim as well.
 std::optional<Finisher::WithClaim> Finisher::take_with_claim() {
-  // A pooler gets one statement at a time, as a pooler likes best.
+  // A pooler gets one statement at a time, as it likes best.
   if (session_.is_pooled() || waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
   Batch batch = take_batch([](const Pending& pending) {
     const Outcome::Kind kind = pending.outcome.kind;
     return !is_single(pending) && (kind == Outcome::Kind::complete || kind == Outcome::Kind::fail);
   });
   if (batch.empty()) return std::nullopt;
-  // The commit of a job's end in a queue lets the queue's next job go, and the claim should see the
-  // next job.
+  // The commit of a job's end in a queue lets the queue's next job go, which the claim should see.
   const bool frees_queues = std::any_of(batch.begin(), batch.end(), [&](const Pending& pending) {
     const HeldJob* job = held_.find(pending.outcome.claim);
     return job != nullptr && job->job.input.queue_name.has_value();
@@ -359,7 +358,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
                make_storable(pending.outcome, error.message)) {
       waiting_.push_back(std::move(pending));
     } else {
-      // The job goes back to the queue once two heartbeats have not named the job.
+      // The job goes back to the queue once two heartbeats have not named it.
       conclude(pending.outcome, "unreportable", counters_.unknown, LogLevel::error);
       held_.leave(pending.outcome.claim);
     }

@@ -2,16 +2,16 @@
 //
 // Reports that are ready when the connection is free travel together, one kind at a time; the
 // finisher holds nothing back to wait for more. A claim that is sent at that moment takes outcomes
-// along on the claim's connection. An outcome stays here until the server has answered:
+// along on its connection. An outcome stays here until the server has answered:
 //   accepted  done
 //   busy      another transaction holds the row: asked again shortly
 //   stale     the claim was over: refused, counted, logged
 // After a lost reply the finisher sends an outcome again; a stale answer then only says that the
-// claim is over, not whether this worker ended the claim. The outcome is called unknown unless the
-// job shows that this worker did not. Nothing is sent while the heartbeat is not fresh: a beat
-// comes first and may revoke.
+// claim is over, not whether this worker ended it. The outcome is called unknown unless the job
+// shows that this worker did not. Nothing is sent while the heartbeat is not fresh: a beat comes
+// first and may revoke.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - An outcome is in `waiting_` or counted by `under_way_`, never both, from add() to the answer.
 //   Then the job leaves `held`.
 // - A claim's outcome is sent only when `progress_` and `reporting_` do not name the claim:
@@ -55,8 +55,8 @@ class Finisher {
   void note_completed(Outcome outcome);
   // Merges `progress` with earlier progress of the claim that is not sent yet.
   void report_progress(ClaimKey claim, const TaskProgress& progress);
-  // The claim is over: drops the claim's reports that were not sent. The finisher still asks about
-  // an outcome that the server may have accepted already.
+  // The claim is over: drops its reports that were not sent. The finisher still asks about an
+  // outcome that the server may have accepted already.
   void revoke(ClaimKey claim);
 
   // Reports that could not be sent may go now.

@@ -1,9 +1,9 @@
 // Held jobs: every job that the server has handed to this process and that this process has not yet
 // accounted for.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - A heartbeat reports exactly the jobs here that are not revoked. A job leaves only when the
-//   server has accepted or refused an end of the job, or has taken the job back.
+//   server has accepted or refused an end of it, or has taken it back.
 // - A claim has one end. Several sessions and parts of the worker may come to the same claim, but
 //   only the caller to which end() says true reports anything.
 // - `left_` names the claims that have left without a report, because the server still counts their

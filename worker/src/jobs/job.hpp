@@ -1,4 +1,4 @@
-// A claimed job, as the server hands the job over.
+// A claimed job, as the server hands it over.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pulse {
 
-// One claimed job as the task sees the job. Times are text in ISO 8601, as the database gave them;
+// One claimed job as the task sees it. Times are text in ISO 8601, as the database gave them;
 // *_json is JSON text and is passed on unchanged.
 struct TaskInput {
   std::string database;  // the name of the job's database; empty where the database has no name
@@ -31,7 +31,7 @@ struct TaskInput {
   std::optional<std::string> job_key;
   std::vector<std::string> flags;
   std::optional<std::string> last_error;
-  std::optional<std::string> recovered;  // how the last attempt was lost, if the attempt was lost
+  std::optional<std::string> recovered;  // how the last attempt was lost, if it was lost
   std::int64_t worker_id = 0;
   std::string worker_name;
   std::optional<std::string> checkpoint_json;

@@ -1,4 +1,4 @@
-// Outcome: how one claim ended, as the worker reports the end to the server.
+// Outcome: how one claim ended, as the worker reports it to the server.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The statement that reports outcomes of one kind, with the statement's parameters.
+// The statement that reports outcomes of one kind, with its parameters.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // Start pace: the time that starts of tasks may take of one iteration of the loop, because a start
 // may wait for an exec. Beats, pings and outcomes come in between.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `spent_` is how long starts have taken since the last call of `go_on`, which comes in the next
 //   iteration after a start.
 #pragma once

@@ -1,6 +1,5 @@
 // Task queue: tasks that wait in front of the code that runs them, as handlers and processes do.
-// The executor starts a job of such a task as soon as the job is held, and the queue takes the
-// slots.
+// The executor starts a job of such a task as soon as it is held, and the queue takes the slots.
 #pragma once
 
 #include <cstddef>

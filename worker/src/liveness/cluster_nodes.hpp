@@ -2,7 +2,7 @@
 // whenever told to. The session opens for the question and closes with the answer. While no server
 // answers, the session goes on trying, and the workers of the nodes known so far go on, too.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `is_wanted_` is set from ask() until the question is sent, so a change of the list after ask()
 //   is in the answer.
 #pragma once

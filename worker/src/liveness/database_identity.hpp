@@ -1,6 +1,6 @@
-// Database identity: which database a session has reached, by facts that no connection string
-// says: the server's system identifier and the database's oid. A process asks before the process
-// registers with one of several databases, so that no database gets the process twice.
+// Database identity: which database a session has reached, by facts that no connection string says:
+// the server's system identifier and the database's oid. A process asks before it registers with
+// one of several databases, so that no database gets it twice.
 #pragma once
 
 #include <functional>

@@ -182,7 +182,7 @@ void Heartbeat::send_tasks() {
 }
 
 // A refusal that does not pass is the server's answer until the list changes: an older extension
-// has no such function, and a role of an older grant no right to call the function.
+// has no such function, and a role of an older grant no right to call it.
 void Heartbeat::take_told(std::int64_t worker_id, const Served& told, const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) return;
   if (!registration_ || registration_->worker_id != worker_id) return;

@@ -3,10 +3,9 @@
 //
 // The loop that reports completions also sends the beats, so a beat proves that completions can be
 // reported. A beat names exactly the jobs held at that moment. A good beat counts from the moment
-// of sending: the server cannot have seen the beat earlier, and the beat's news is at least that
-// old.
+// of sending: the server cannot have seen it earlier, and its news is at least that old.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `registration_` is set from register_worker's answer until the server calls the worker lost, or
 //   until the farewell is answered. Claims are valid only under that worker id.
 // - `last_good_` is when the last beat or registration with a good answer was sent, and never moves
@@ -29,7 +28,7 @@
 
 namespace pulse {
 
-// What a worker tells when the worker registers, and again when this has changed.
+// What a worker tells when it registers, and again when this has changed.
 struct Served {
   std::vector<std::string> tasks;
   std::string info_json;
@@ -99,7 +98,7 @@ class Heartbeat {
   std::function<void(bool)> on_background_sweeps;
   // Registering can never work: the settings forbid registering, or the extension is missing.
   std::function<void(ExitCode, const std::string& reason)> on_refused;
-  // Whether the worker may register already; where unset, the worker may.
+  // Whether the worker may register already; where unset, it may.
   std::function<bool()> may_register;
   // Whether a claim is under way whose jobs are not in `held` yet.
   std::function<bool()> has_claim_under_way;

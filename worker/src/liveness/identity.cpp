@@ -35,7 +35,7 @@ std::string read_stat(pid_t pid) { return read_line("/proc/" + std::to_string(pi
 // In a new pid namespace whose /proc was not mounted anew, numbers lead to other processes.
 bool proc_is_ours() { return read_link("/proc/self") == std::to_string(getpid()); }
 
-// Empty if the process has ended, even before the parent has waited for the process.
+// Empty if the process has ended, even before the parent has waited for it.
 std::string start_of(const std::string& stat) {
   // The second field is the command in parentheses and may hold spaces and parentheses itself.
   const std::size_t command_end = stat.rfind(')');

@@ -17,7 +17,7 @@ namespace pulse {
 constexpr Duration kTermGrace = std::chrono::seconds(5);
 constexpr Duration kKillGrace = kTermGrace + std::chrono::seconds(1);
 
-// Below this a beat costs more than the beat tells.
+// Below this a beat costs more than it tells.
 constexpr Duration kMinHeartbeatInterval = std::chrono::milliseconds(50);
 
 // Why no worker registers under this name; nothing if the name is allowed.

@@ -2,8 +2,8 @@
 // background worker does, and at once when told.
 //
 // A sweep travels on the connection of the finisher. There a sweep may delay completions by the
-// milliseconds that the sweep takes, and the delay is harmless. On the connection of the heartbeat
-// a slow sweep would make this worker seem dead.
+// milliseconds that it takes, which is harmless. On the connection of the heartbeat a slow sweep
+// would make this worker seem dead.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Health: the loop's state for other threads: the loop writes the state at the end of each
-// iteration, and never waits for a reader.
+// Health: the loop's state for other threads: the loop writes it at the end of each iteration, and
+// never waits for a reader.
 #pragma once
 
 #include <mutex>

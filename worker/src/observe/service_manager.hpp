@@ -2,8 +2,7 @@
 // protocol: ready, stopping, a line of status, and that the loop still runs. Without NOTIFY_SOCKET
 // the worker sends nothing.
 //
-// One datagram a message, so libsystemd is not needed; libsystemd would cost each worker a
-// megabyte.
+// One datagram a message, so libsystemd, which would cost each worker a megabyte, is not needed.
 #pragma once
 
 #include <optional>
@@ -23,8 +22,8 @@ class ServiceManager {
     std::string socket;                // a path, or @ and a name; empty: no manager listens
     std::optional<Duration> watchdog;  // without a word for so long this process is restarted
   };
-  // Takes the variables out of the environment, so that no child takes the variables for its own.
-  // Before any thread is started.
+  // Takes the variables out of the environment, so that no child takes them for its own. Before any
+  // thread is started.
   static Wishes take_wishes();
 
   ServiceManager(const Wishes& wishes, Timers& timers, Log& log);

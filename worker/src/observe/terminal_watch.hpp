@@ -14,7 +14,7 @@ namespace pulse {
 // processes.
 class TerminalWatch {
  public:
-  // Calls back once. `terminal` stays the caller's, with all flags: a shell may share the flags.
+  // Calls back once. `terminal` stays the caller's, with all flags: a shell may share them.
   TerminalWatch(EventLoop& loop, int terminal, std::function<void()> on_closed);
   TerminalWatch(const TerminalWatch&) = delete;
   TerminalWatch& operator=(const TerminalWatch&) = delete;

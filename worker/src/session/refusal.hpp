@@ -7,15 +7,14 @@
 
 namespace pulse {
 
-// The right that a role needs for a statement, and the function that grants the right.
+// The right that a role needs for a statement, and the function that grants it.
 struct NeededRight {
   const char* purpose = "run jobs";
   const char* grant = "grant_worker";
 };
 inline constexpr NeededRight kRightToWork;
 
-// In one line: the fault, with DETAIL and HINT, and the statement that mends the fault where a
-// statement is known.
+// In one line: the fault, with DETAIL and HINT, and the statement that mends it where one is known.
 std::string refusal_text(const SqlError& error, const Session& session,
                          const NeededRight& needed = kRightToWork);
 

@@ -96,7 +96,7 @@ inline constexpr Statement kPerformJob{
     "'application_name', $3::pg_catalog.text, true) OFFSET 0) AS named"};
 
 // Beating. A function in FROM would cost a store of rows each time; OFFSET 0 keeps the planner from
-// calling the function once for each column.
+// calling it once for each column.
 inline constexpr Statement kHeartbeat{"heartbeat",
                                       "SELECT (b.beat).status, (b.beat).revoked,"
                                       " (b.beat).cancelled,"

@@ -18,7 +18,7 @@ class ServedTasks {
   ServedTasks(ProcessTasks& processes, ProgramTasks& programs, ServedFolder& folder, Log& log)
       : processes_(processes), programs_(programs), folder_(folder), log_(log) {}
 
-  // The tasks at this moment. The log tells the tasks, and the refusals of the folder.
+  // The tasks at this moment. The log tells them, and the refusals of the folder.
   std::vector<std::string> read();
   // The same without a log line, while a task that was served is missing.
   std::vector<std::string> read_again() { return tasks_of(folder_.list()); }

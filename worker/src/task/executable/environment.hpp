@@ -18,7 +18,7 @@ namespace pulse {
 // job with a trace), PULSE_DATABASE (the name of a database that has a name), and the eight
 // GRAPHILE_WORKER_* variables of Graphile Worker. Checkpoint and last error are on stdin only: a
 // variable holds at most 128 KiB. `more` holds the operator's variables for tasks (--pass-env,
-// --env-file); `more` wins over inherited variables.
+// --env-file), and wins over inherited variables.
 std::vector<std::string> task_environment(
     const TaskInput& input, const char* const* inherited,
     const std::vector<std::string>& more = std::vector<std::string>());

@@ -12,7 +12,7 @@
 // value of the wrong kind, nests deeper than 500 levels or is longer than 1 MB is dropped as a
 // whole and counted. Empty lines are nothing. Values keep numbers and key order as written.
 //
-// Pure: no descriptor and no clock. The caller gives times, and times never go backwards.
+// Pure: no descriptor and no clock. The caller gives times, which never go backwards.
 
 #pragma once
 

@@ -81,7 +81,7 @@ void ExecutableRun::Run::take_stdout(std::string_view bytes) {
   if (callbacks_.on_stdout) callbacks_.on_stdout(bytes);
 }
 
-// Programs that say nothing on stderr may say on stdout why the program fails.
+// Programs that say nothing on stderr may say on stdout why they fail.
 std::string ExecutableRun::Run::with_output(std::string error) const {
   constexpr std::string_view kSeparator = ": ";
   std::string told = child_.with_errors(error);

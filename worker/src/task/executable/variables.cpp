@@ -30,7 +30,7 @@ std::optional<std::string> value_of(std::string_view text) {
   return std::nullopt;
 }
 
-// The fault of the line, if the line has a fault.
+// The fault of the line, if it has one.
 std::optional<std::string> take_line(std::string_view line, Variables& variables) {
   constexpr std::string_view kExport = "export ";
   line = trimmed(line);

@@ -1,7 +1,7 @@
 // Function tasks: tasks whose handler is a function of the database: one statement,
 // pulse.perform_job, calls the function and completes the job in one transaction. Each job runs in
 // a separate session. The worker keeps the session for a while for the next job; nothing of a job
-// reaches another job through the session.
+// reaches another job through it.
 //
 // Ending a job early cancels the statement. A session that does not answer the cancellation is
 // closed; the server notices within a second. Whatever the function still does there, the

@@ -1,4 +1,4 @@
-// Handler pool: the threads that run C++ handlers, and the queues in front of the threads.
+// Handler pool: the threads that run C++ handlers, and the queues in front of them.
 //
 // Invariants:
 // - `State::mutex` guards `changed`, `pending`, `is_busy`, `is_closing`, the runs of each queue and

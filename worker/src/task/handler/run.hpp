@@ -2,8 +2,7 @@
 // thread.
 //
 // Invariants:
-// - `reason_` changes once, from none to the first reason; only the loop's thread changes
-//   `reason_`.
+// - `reason_` changes once, from none to the first reason; only the loop's thread changes it.
 // - `execution` belongs to the loop's thread; the pool's mutex guards `state`; the other fields
 //   name their guard or are constant.
 // - `is_told_` is true from a message about progress until listen_again() finds no more progress.

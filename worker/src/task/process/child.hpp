@@ -1,11 +1,10 @@
 // Process child: one child process that runs jobs, under a minder (see SupervisedChild): lines go
-// in and come out at the child's stdin and stdout, or at a socket. line.hpp knows the meaning of
-// the lines.
+// in and come out at the child's stdin and stdout, or at a socket. line.hpp knows their meaning.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - on_line comes while the pipe is read, so the object must live on; the other callbacks come from
 //   timers.
-// - `output_` holds the bytes to write, and the first `written_` bytes of `output_` are written.
+// - `output_` holds the bytes to write, and the first `written_` of them are written.
 // - Memory is bounded by the bytes written to a child that does not read (see is_reading()), and
 // one
 //   line of 1 MB.
@@ -77,7 +76,7 @@ class ProcessChild {
   // SIGTERM now, SIGKILL after `grace`.
   void terminate(Duration grace) noexcept { child_.terminate(grace); }
 
-  // `error`, and behind `error` the child's last lines on stderr since forget_errors().
+  // `error`, and behind it the child's last lines on stderr since forget_errors().
   std::string with_errors(std::string error) const { return child_.with_errors(std::move(error)); }
   void forget_errors() { child_.forget_errors(); }
 

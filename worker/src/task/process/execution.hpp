@@ -1,5 +1,5 @@
-// Process execution: one job of a persistent process, as the executor knows the job: first in a
-// queue, then in flight in a process.
+// Process execution: one job of a persistent process, as the executor knows it: first in a queue,
+// then in flight in a process.
 #pragma once
 
 #include <list>

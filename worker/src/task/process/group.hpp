@@ -1,14 +1,13 @@
-// Process group: the processes of one task: the queue of the task's jobs, which process runs each
-// job, and when a process is started.
+// Process group: the processes of one task: the queue of its jobs, which process runs each job, and
+// when a process is started.
 //
 // A job goes to the member with the fewest jobs in hand; when no member has places left, the group
 // starts another process, as long as there is a slot. A process that could not be started, or that
 // ended before any answer, makes the next start wait for a random part of a growing pause.
 //
-// Invariants; only the loop's thread reads and writes:
-// - `queue_` holds an execution exactly while `place` of the execution is set. withdraw() removes
-//   both.
-// - `members_` has each started process until the process has ended: see remove().
+// Invariants (only the loop's thread reads and writes):
+// - `queue_` holds an execution exactly while its `place` is set. withdraw() removes both.
+// - `members_` has each started process until it has ended: see remove().
 // - While `restart_` runs, no process is started; `starts_` bounds the starts of one iteration.
 #pragma once
 

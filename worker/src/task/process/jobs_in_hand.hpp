@@ -1,7 +1,7 @@
 // Jobs in hand: the jobs that one process has, from the line that gives the job to the delivery of
 // the answer.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - A job of the process is in `in_flight_`, or in `answered_` from the answer until deliver().
 //   forget() removes a job from both.
 // - Jobs of two databases may have the same id; the job of one database has an id once.

@@ -71,7 +71,7 @@ std::optional<ExecutionEnd> failure_of(const LineWords& words, std::string& why)
   return end;
 }
 
-// Reads the end of a job, if the line holds an end. False: `why` names the fault.
+// Reads the end of a job, if the line holds one. False: `why` names the fault.
 bool read_end(const LineWords& words, TaskMessage& message, ProcessLine& line, std::string& why) {
   const int ends = (message.result ? 1 : 0) + (words.error ? 1 : 0) + (words.snooze ? 1 : 0);
   if (ends == 0) return true;

@@ -20,7 +20,7 @@ void append_job_line(std::string& text, const TaskInput& input);
 // Tells a process that the job is to stop within `grace`.
 void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace);
 
-// A job as a line names the job: 17, or shop:17 of a database that has a name.
+// A job as a line names it: 17, or shop:17 of a database that has a name.
 struct LineJob {
   LineJob() = default;
   LineJob(std::int64_t id, std::string database = {}) : id(id), database(std::move(database)) {}

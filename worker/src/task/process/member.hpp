@@ -1,6 +1,6 @@
-// Process member: one process of a group, and the jobs of the process.
+// Process member: one process of a group, and its jobs.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `state_` goes from serving to closing or ending, and never back to serving.
 // - `deadline_` is the deadline that the minder knows.
 #pragma once

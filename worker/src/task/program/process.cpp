@@ -222,8 +222,8 @@ void ProgramProcess::deliver() {
   leave_if_idle();
 }
 
-// A job alone in the process has most likely ended the process. Of several jobs any may have, so
-// each job ends as if the worker was lost.
+// A job alone in the process has most likely ended it. Of several jobs any may have, so each job
+// ends as if the worker was lost.
 ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
   using Kind = ExecutionEnd::Kind;
   ExecutionEnd told = end;

@@ -1,7 +1,7 @@
-// Program process: one process of a program, and the jobs of the process. The process speaks first:
-// before the hello the process gets no job.
+// Program process: one process of a program, and its jobs. The process speaks first: before the
+// hello it gets no job.
 //
-// Invariants; only the loop's thread reads and writes:
+// Invariants (only the loop's thread reads and writes):
 // - `state_` only moves forward: starting, serving, retiring, ending; states may be left out.
 // - `per_task_` counts the jobs in flight by task.
 // - `deadline_` is the deadline that the minder knows.

@@ -2,14 +2,14 @@
 // job, when a process is started, and how new code takes the place of old.
 //
 // All processes start with the worker and stay. A process that ends is started again, after a
-// growing pause if there was no hello; meanwhile the places of the process are gone, and the tasks
-// stay served. replace() starts one new process after the other: a new process says hello, then an
-// old process retires. A new process that fails ends the replacement, and the old processes go on.
-// At most two generations live at any time.
+// growing pause if there was no hello; meanwhile its places are gone, and the tasks stay served.
+// replace() starts one new process after the other: a new process says hello, then an old process
+// retires. A new process that fails ends the replacement, and the old processes go on. At most two
+// generations live at any time.
 //
-// Invariants; only the loop's thread reads and writes:
-// - `queues_` holds an execution exactly while `place` of the execution is set.
-// - `programs_` has each started process until the process has ended: see remove().
+// Invariants (only the loop's thread reads and writes):
+// - `queues_` holds an execution exactly while its `place` is set.
+// - `programs_` has each started process until it has ended: see remove().
 // - `to_replace_` counts the old processes without a new process in their place; `candidate_` is
 //   the new process before the hello.
 // - `tasks_` and `limits_` are of the last accepted hello.
@@ -48,7 +48,7 @@ struct ProgramSettings {
 
 // The answers of all programs together.
 struct ProgramCallbacks {
-  // Why the set cannot serve the tasks of a hello; empty if the set can.
+  // Why the set cannot serve the tasks of a hello; empty if it can.
   std::function<std::string(const Hello& hello)> refusal_of;
   std::function<void()> on_hello;  // tasks may have changed
   // The first start of a process has failed.

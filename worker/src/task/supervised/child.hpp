@@ -1,11 +1,11 @@
-// Supervised child: a child process under a minder, from the start to the report of the end: an
-// executable, or a persistent process.
+// Supervised child: an executable or a persistent process under a minder, from its start to the
+// report of its end.
 //
 // The child ends once: on_end comes when the minder has reported the end and each pipe is at end of
-// file, at most 100 ms later. The worker reads speech and output of the child at a limited rate, so
+// file, at most 100 ms later. The worker reads the child's speech and output at a limited rate, so
 // that a flood costs a part of one core. Of stderr the last 16 kB are kept.
 //
-// Invariants; only the loop's thread reads and writes, and nothing blocks:
+// Invariants (only the loop's thread reads and writes, and nothing blocks):
 // - on_end comes from a timer and may destroy the object; the other callbacks come while a pipe is
 //   read, so the object must live on.
 // - `end_` is set from the report of the end until on_end. `has_ended_` stays true.
@@ -38,7 +38,7 @@ class SupervisedChild {
   // The ends that the worker reads.
   struct Pipes {
     UniqueFd speech;  // the child's words to the worker
-    UniqueFd errors;  // stderr of the child, if the worker reads stderr
+    UniqueFd errors;  // stderr of the child, if the worker reads it
     UniqueFd output;  // stdout of the child, where stdout is no speech and on_output is set
   };
   struct Listener {
@@ -70,7 +70,7 @@ class SupervisedChild {
   bool has_ended() const noexcept { return has_ended_; }
   // Of the child itself, from the moment of execution.
   std::optional<std::int64_t> pid() const noexcept { return pid_; }
-  // `error`, and behind `error` the child's last lines on stderr since forget_errors().
+  // `error`, and behind it the child's last lines on stderr since forget_errors().
   std::string with_errors(std::string error) const;
   void forget_errors() { errors_tail_ = StderrTail(); }
 

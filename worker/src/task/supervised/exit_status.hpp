@@ -1,4 +1,4 @@
-// Exit status: the end of a task, from the report of the task's minder.
+// Exit status: the end of a task, from the report of its minder.
 #pragma once
 
 #include <string_view>

@@ -124,7 +124,7 @@ int MinderLine::spawn(const Plan& plan, int line_fd) {
   return code;
 }
 
-// A stopped minder would never report the end of the task: SIGCONT lets the minder go on and read.
+// A stopped minder would never report the end of the task: SIGCONT lets it go on and read.
 void MinderLine::set_deadline(BootClock::time_point deadline) noexcept {
   send(Order::kPing, deadline);
   if (process_) uv_process_kill(process_.get(), SIGCONT);
@@ -160,7 +160,7 @@ void MinderLine::read_reports() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (size != sizeof report) {
-      // Closed: the minder is ending; the minder's exit tells the rest.
+      // Closed: the minder is ending; its exit tells the rest.
       line_watch_.reset();
       line_.reset();
       return;

@@ -1,9 +1,8 @@
-// Minder line: the worker's side of one pulse-minder: the minder's start, the line to the minder,
-// and the minder's death.
+// Minder line: the worker's side of one pulse-minder: its start, the line to it, and its death.
 //
-// Invariants; only the loop's thread reads and writes:
-// - From start() until let_go() the line owns itself (`self_`), even if the owner lets go of the
-//   line before. let_go() comes when the minder is reaped and nothing of the task is left.
+// Invariants (only the loop's thread reads and writes):
+// - From start() until let_go() the line owns itself (`self_`), even if the owner lets go of it
+//   before. let_go() comes when the minder is reaped and nothing of the task is left.
 // - `has_reported_end_` is set once: after the report of an end, or after on_lost.
 // - After hang_up() no callback of the listener comes.
 // - `ending_orphans_` is the number of lines that are ending orphans.

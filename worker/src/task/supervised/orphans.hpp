@@ -9,10 +9,10 @@
 namespace pulse {
 
 // Kills and reaps the orphans; returns how many orphans were met. The children of an orphan become
-// orphans when the orphan dies, so callers repeat the call until the result is zero. The session
-// tells an orphan: a task always has another session than this process, a minder never. Reaps by
-// number only, so libuv's own children are untouched. For the loop's thread only: no other thread
-// may reap between the listing and the judging, or a number could belong to another process.
+// orphans when it dies, so callers repeat the call until the result is zero. The session tells an
+// orphan: a task always has another session than this process, a minder never. Reaps by number
+// only, so libuv's own children are untouched. For the loop's thread only: no other thread may reap
+// between the listing and the judging, or a number could belong to another process.
 std::size_t reap_orphans() noexcept;
 
 }  // namespace pulse

@@ -1,5 +1,5 @@
 // Zombies that no part of the worker waits for. PID 1 of a container gets every process whose
-// parent has died, as of a shell of `docker exec`, and has to reap each of these processes.
+// parent has died, as of a shell of `docker exec`, and has to reap each.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace pulse {
 
 // During its life, the object reaps each ended child that no handle of the loop waits for, and
-// kills none. libuv asks for its children by number, so the object leaves an end to libuv that
+// kills none. libuv asks for its children by number, so the object leaves to libuv the ends that
 // libuv is to hear of.
 class Zombies {
  public:
