@@ -37,7 +37,7 @@ BEGIN
   RETURN seen;
 END $$;
 COMMENT ON FUNCTION graphile_worker._private_row(pulse.job) IS
-  'Returns a job as the view _private_jobs shows jobs. A job without a state has failed for good.';
+  'Returns a job as the view _private_jobs shows it. A job without a state has failed for good.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.add_job(
     identifier text, payload json = NULL, queue_name text = NULL, run_at timestamptz = NULL,

@@ -1,4 +1,4 @@
--- Jobs as readers of Graphile Worker know jobs: waiting jobs, running jobs, which Graphile Worker
+-- Jobs as readers of Graphile Worker know them: waiting jobs, running jobs, which Graphile Worker
 -- calls locked, and jobs that failed for good, which Graphile Worker keeps among the others.
 
 CREATE TYPE graphile_worker.job_spec AS (
@@ -14,7 +14,7 @@ CREATE TYPE graphile_worker.job_spec AS (
 COMMENT ON TYPE graphile_worker.job_spec IS 'A job that add_jobs adds.';
 
 -- pg_pulse knows tasks and queues by name. Readers join on numbers, so each name has a number. The
--- function says no search_path, so that the planner inlines the body of the function.
+-- function says no search_path, so that the planner inlines its body.
 CREATE OR REPLACE FUNCTION graphile_worker._private_id(name text) RETURNS int
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT pg_catalog.hashtext(name COLLATE "C") & 2147483647;
@@ -67,7 +67,7 @@ CREATE VIEW graphile_worker._private_jobs AS
 COMMENT ON VIEW graphile_worker._private_jobs IS
   'The jobs in the shape of Graphile Worker''s table. DELETE deletes jobs that failed for good.';
 
--- An error may quote a payload, so a role sees the error only if the role may read the jobs.
+-- An error may quote a payload, so a role sees the error only if it may read the jobs.
 CREATE VIEW graphile_worker.jobs AS
   SELECT k.id, k.queue_name, k.identifier AS task_identifier, k.priority, k.run_at, k.attempts,
          k.max_attempts,
@@ -110,7 +110,7 @@ CREATE VIEW graphile_worker._private_known_crontabs AS
 COMMENT ON VIEW graphile_worker._private_known_crontabs IS
   'The items of crontabs that pulse-worker has loaded.';
 
--- Clients check here whether the schema is complete, before the clients add a job.
+-- Clients check here whether the schema is complete, before they add a job.
 CREATE VIEW graphile_worker.migrations AS
   SELECT n AS id, timestamptz 'epoch' AS ts,
          n IN (1, 3, 11, 13, 14, 16, 19) AS breaking

@@ -203,6 +203,6 @@ BEGIN
     description, 'every fence of this transaction holds its claim'));
 END $$;
 COMMENT ON FUNCTION pulse_tap.check_fences(text) IS
-  'Passes if the fences of this transaction would let the transaction commit now. A test that is '
-  'rolled back never comes to the check of its COMMIT. Fails with the job whose claim is lost. '
-  'Raises PU006 outside a transaction block.';
+  'Passes if the fences of this transaction would let it commit now. A test that is rolled back '
+  'never comes to the check of its COMMIT. Fails with the job whose claim is lost. Raises PU006 '
+  'outside a transaction block.';

@@ -145,11 +145,11 @@ BEGIN
     'the statement enqueues %s jobs', pg_catalog.jsonb_array_length(expected))));
 END $$;
 COMMENT ON FUNCTION pulse_tap.enqueues(text, jsonb, text) IS
-  'Runs a statement, and passes if the statement enqueues exactly these jobs, in whatever order: '
-  'an array of objects with columns of pulse.job, as [{"identifier": "mail", "payload": {"to": '
-  '1}}]. A payload need only contain the expected payload. A waiting job that a job_key replaces '
-  'counts as enqueued. Fails with the missing jobs and the jobs that should not be there, or with '
-  'the error of the statement. Raises PU004 for another array, PU006 outside a transaction block.';
+  'Runs a statement, and passes if it enqueues exactly these jobs, in whatever order: an array of '
+  'objects with columns of pulse.job, as [{"identifier": "mail", "payload": {"to": 1}}]. A payload '
+  'need only contain the expected payload. A waiting job that a job_key replaces counts as '
+  'enqueued. Fails with the missing jobs and the jobs that should not be there, or with the error '
+  'of the statement. Raises PU004 for another array, PU006 outside a transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.check_expected(expected jsonb) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$

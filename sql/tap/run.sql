@@ -1,8 +1,7 @@
 -- Jobs run inside of the test's transaction, as pulse-worker runs functions: one after the other, a
 -- failed job in a savepoint, the end reported by the same calls.
 
--- Completed jobs leave no row behind, unless settings keep the jobs, and tests ask how the jobs
--- ended.
+-- Completed jobs leave no row behind, unless settings keep them, and tests ask how the jobs ended.
 CREATE TABLE pulse_tap.run (
   job_id     bigint NOT NULL,
   token      bigint NOT NULL,
@@ -24,8 +23,7 @@ COMMENT ON COLUMN pulse_tap.run.error IS 'Error of the attempt; NULL when it com
 COMMENT ON COLUMN pulse_tap.run.ended_at IS 'Time at which the attempt ended';
 
 -- One worker serves a whole test. The worker is never silent, however far the test travels, so no
--- sweep counts the worker. A registration warns inside a transaction block, as a registration
--- should outside of tests.
+-- sweep counts it. A registration warns inside a transaction block, as it should outside of tests.
 CREATE OR REPLACE FUNCTION pulse_tap.own_worker() RETURNS bigint
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off SET client_min_messages = error AS $$

@@ -1,6 +1,5 @@
 -- The time that pg_pulse sees in this test: of jobs, schedules, backoff, retention and the liveness
--- clock together. Both settings are local, so the rollback of a test or savepoint takes the
--- settings back.
+-- clock together. Both settings are local, so the rollback of a test or savepoint takes them back.
 
 CREATE OR REPLACE FUNCTION pulse_tap.freeze() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -13,9 +12,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_tap.freeze() IS
   'Stops time until the test ends: pulse.now() is the start of the transaction, as now() returns '
-  'the start, moved by the distance that the test has travelled. travel() still moves the time. '
-  'Returns the stopped time, and keeps the sequences of pg_pulse as keep_sequences() does: begin '
-  'a test with the call. Raises PU006 outside a transaction block.';
+  'it, moved by the distance that the test has travelled. travel() still moves the time. Returns '
+  'the stopped time, and keeps the sequences of pg_pulse as keep_sequences() does: begin a test '
+  'with the call. Raises PU006 outside a transaction block.';
 
 -- The start of the transaction tells the present offset to the microsecond; the setting, as shown,
 -- is rounded.

@@ -65,8 +65,8 @@ UPDATE pulse.worker SET
  WHERE state IN ('alive', 'draining') AND info IS NOT NULL;
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- Columns and functions with new names. The update alters the view and does not drop the view, so
--- the view keeps its grants.
+-- Columns and functions with new names. The update alters the view and does not drop it, so it
+-- keeps its grants.
 ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
 ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
 ALTER TYPE pulse_internal.ending RENAME ATTRIBUTE way TO cause;
@@ -249,8 +249,8 @@ CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
 -- The first token or worker id writes the row; both count from the row's epoch_base. pg_dump keeps
--- the row, so a restored copy is recognised by the row; a second row also shows a copy. A primary
--- key would make such a restore fail half-way, and leave the jobs with the wrong row.
+-- the row, so a restored copy is recognised by it; a second row also shows a copy. A primary key
+-- would make such a restore fail half-way, and leave the jobs with the wrong row.
 CREATE TABLE pulse.installation (
   id                uuid NOT NULL,
   system_identifier bigint NOT NULL,
@@ -269,13 +269,12 @@ CREATE TRIGGER installation_changed
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
--- A session caches the tasks of the worker that claims in the session.
+-- A session caches the tasks of the worker that claims in it.
 CREATE TRIGGER tasks_changed AFTER UPDATE OF tasks ON pulse.worker
   FOR EACH ROW WHEN (OLD.tasks IS DISTINCT FROM NEW.tasks)
   EXECUTE FUNCTION pulse_internal.rows_changed();
 
--- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
--- oids.
+-- pg_dump leaves the table out, so a restored copy lacks the row even if it has the same oids.
 CREATE TABLE pulse.installation_witness (
   installation_id uuid NOT NULL
 );

@@ -1,8 +1,8 @@
 -- The update takes all locks first. The update waits for each lock less than deadlock_timeout; if a
 -- lock is not free, the update releases all locks and pauses. So the update blocks users of the
 -- queue for moments only, and never makes their transaction fail. lock_timeout limits the whole.
--- Autovacuum yields, as autovacuum does to every longer wait: to prevent a wraparound only where
--- autovacuum waits for this session.
+-- Autovacuum yields, as it does to every longer wait: to prevent a wraparound only where autovacuum
+-- waits for this session.
 DO $$
 DECLARE
   statements text[];

@@ -1,7 +1,7 @@
 -- The server writes no table anew whose rows are values of a column somewhere, changes no type that
 -- is the shape of a table, and drops no view whose rows are in use. Where an application has made
--- such use of a type, the update ends here, before the update locks tables that workers use. The
--- lists are the lists of this update; an update that changes other types names the types
+-- such use of a type, the update ends here, before it locks tables that workers use. The lists are
+-- those of this update; an update that changes other types names them
 -- (test/pgtap/upgrade_row_types.sql tries all).
 DO $$
 DECLARE
