@@ -1,8 +1,8 @@
 -- Why a job does not run. `job` and `queue` name the reasons that keep a claim of an idle worker
 -- from the job (P15), `fleet` the reasons that keep the present workers, `line` the jobs that come
--- before the job. The functions read everything in the snapshot of the call, and lock nothing. The
--- rules are the rules of extension/claim and extension/queue; test/e2e/explain.pl compares the
--- answers with claims in random states.
+-- before it. The functions read everything in the snapshot of the call, and lock nothing. The rules
+-- are those of extension/claim and extension/queue; test/e2e/explain.pl compares the answers with
+-- claims in random states.
 
 CREATE OR REPLACE FUNCTION pulse_internal.names_of(ids bigint[]) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -110,7 +110,7 @@ BEGIN
     coalesce(found_level, queue_name)));
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queue_lock(text) IS
-  'Explains which process holds the lock of a queue or of a level of the queue, and since when.';
+  'Explains which process holds the lock of a queue or of one of its levels, and since when.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_level(level text, total int)
   RETURNS SETOF pulse_internal.explanation
@@ -263,8 +263,8 @@ COMMENT ON FUNCTION pulse_internal.open_before(pulse.job, bigint[], int) IS
   'the parked jobs. Returns the first job that no lock keeps from a claim, and the jobs with '
   'crashes.';
 
--- A suspect that has waited too long takes the worker for itself, unless the suspect waits for a
--- living worker.
+-- A suspect that has waited too long takes the worker for itself, unless it waits for a living
+-- worker.
 CREATE OR REPLACE FUNCTION pulse_internal.line_before(
     job pulse.job, max_crashes int, bound int, OUT jobs bigint, OUT first_id bigint,
     OUT isolated_id bigint)
@@ -309,8 +309,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.line_before(pulse.job, int, int) IS
   'Returns how many jobs of the same task come before a due job, up to the bound, with the jobs '
-  'that the next promotions open; the first of the jobs; and the poison suspect among the jobs '
-  'that a claim of an idle worker would run alone, or keep the worker for.';
+  'that the next promotions open; the first of them; and the poison suspect among the jobs that a '
+  'claim of an idle worker would run alone, or keep the worker for.';
 
 -- Only kept jobs leave a trace of how fast the task runs.
 CREATE OR REPLACE FUNCTION pulse_internal.completed_lately(
@@ -349,7 +349,7 @@ BEGIN
     starts_at, CASE WHEN first_id IS NOT NULL THEN ARRAY[first_id] END);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_place(pulse.job, bigint, bigint) IS
-  'Explains at which place a job stands, and when the job starts at the rate of the last minutes.';
+  'Explains at which place a job stands, and when it starts at the rate of the last minutes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   RETURNS SETOF pulse_internal.explanation

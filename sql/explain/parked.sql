@@ -1,6 +1,5 @@
--- Parked jobs: which queues have parked jobs, behind which pause the jobs wait, and whose open jobs
--- have the tokens and places that the parked jobs wait for. explain_job(), explain_task() and
--- doctor() ask.
+-- Parked jobs: which queues have parked jobs, behind which pause these wait, and whose open jobs
+-- have the tokens and places that they wait for. explain_job(), explain_task() and doctor() ask.
 
 CREATE OR REPLACE FUNCTION pulse_internal.some_within(queues text[], name text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -169,9 +168,8 @@ BEGIN
                     CASE WHEN cardinality(names) > 3 THEN ' and more' ELSE '' END);
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_within(text, boolean) IS
-  'Returns how many open jobs of a level, of at most 1,000 of the level and 1,000 within the '
-  'level, have tasks that no living worker serves, and the beginning of a sentence that names '
-  'these tasks.';
+  'Returns how many open jobs of a level, of at most 1,000 of the level and 1,000 within it, have '
+  'tasks that no living worker serves, and the beginning of a sentence that names these tasks.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_holders(
     level text, what text, has_members boolean = true) RETURNS text
@@ -208,8 +206,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.without_place(text) IS
-  'Returns the queue where all places of the queue are taken, and the level above the queue that '
-  'has no place or token left.';
+  'Returns the queue where all its places are taken, and the level above it that has no place or '
+  'token left.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(level text, moment timestamptz)
   RETURNS boolean

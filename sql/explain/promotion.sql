@@ -31,9 +31,9 @@ BEGIN
      AND j.index_lane IN ('o', 'r');
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
-  'Returns the settings of a queue, whether another transaction has the queue''s lock, how many '
-  'places of the queue are taken, by which open jobs (best first) and running jobs of which '
-  'workers, how many more jobs the levels let the queue open, and whether the queue is strict.';
+  'Returns the settings of a queue, whether another transaction has its lock, how many of its '
+  'places are taken, by which open jobs (best first) and running jobs of which workers, how many '
+  'more jobs the levels let the queue open, and whether the queue is strict.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.promotion_of(
     queue_name text, wanted bigint = 0, OUT opened bigint[], OUT parked bigint[])

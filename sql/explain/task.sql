@@ -25,8 +25,8 @@ BEGIN
    WHERE q.queue_name IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.likely_queues(text) IS
-  'Returns the queues of a task, of the task''s schedules, of 100 open jobs of the task, and of '
-  'the last 100 jobs of the task that completed and are kept.';
+  'Returns the queues of a task, of its schedules, of 100 of its open jobs, and of the last 100 of '
+  'its jobs that completed and are kept.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.first_parked_of(
     identifier text, queues text[], lower timestamptz, upper timestamptz, max_jobs int)
@@ -197,8 +197,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_parents_of(text) IS
-  'Explains that jobs of this task wait for other jobs: if some jobs of the task are among 1,000 '
-  'waiting jobs, or among the children of 5,000 parents.';
+  'Explains that jobs of this task wait for other jobs: if some of them are among 1,000 waiting '
+  'jobs, or among the children of 5,000 parents.';
 
 CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
   RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
@@ -239,9 +239,9 @@ BEGIN
     END);
 END $$;
 COMMENT ON FUNCTION pulse.explain_task(text) IS
-  'Explains the reasons for which jobs of a task wait in general, in rows like the rows of '
+  'Explains the reasons for which jobs of a task wait in general, in rows like those of '
   'explain_job(). Of queues the function names at most ten: the queues of the task''s jobs among '
   'the 1,000 parked jobs that have been due for longest, else the queues where jobs of the task '
   'are added, open or were completed, else queues found among 20,000. Of jobs that wait for other '
-  'jobs the function reads 1,000, else the children of 5,000 parents. Raises PU004 for a name '
-  'that is empty or too long, 25006 on a standby.';
+  'jobs the function reads 1,000, else the children of 5,000 parents. Raises PU004 for a name that '
+  'is empty or too long, 25006 on a standby.';

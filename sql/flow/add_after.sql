@@ -15,8 +15,8 @@ COMMENT ON FUNCTION pulse_internal.producer_of_uncommitted(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(adder xid) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
 COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
-  'Returns whether this transaction id belongs to the caller''s transaction or to a savepoint of '
-  'the transaction.';
+  'Returns whether this transaction id belongs to the caller''s transaction or to one of its '
+  'savepoints.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
     spec pulse.job_spec, waits_on bigint, starts_when text)
@@ -94,8 +94,7 @@ COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
   'array, PU005 for an id never given out, lost in a failover or added by a transaction in '
   'progress, and for a job of another producer.';
 
--- Jobs cancelled because of this job count too: the cancelled jobs wait again once this job is live
--- again.
+-- Jobs cancelled because of this job count too: they wait again once this job is live again.
 CREATE OR REPLACE FUNCTION pulse_internal.circle_of(job_id bigint, parents bigint[])
   RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -130,8 +129,8 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.circle_of(bigint, bigint[]) IS
-  'Returns how a job would come to wait for itself if the job waited for these parents: each job '
-  'of the path waits for the next. NULL: no path leads back to the job.';
+  'Returns how a job would come to wait for itself if it waited for these parents: each job of the '
+  'path waits for the next. NULL: no path leads back to the job.';
 
 -- A job that has a key may be replaced while others wait for the job.
 CREATE OR REPLACE FUNCTION pulse_internal.check_circle(job_id bigint, parents bigint[]) RETURNS void
@@ -213,8 +212,8 @@ BEGIN
   RETURN pulse_internal.let_wait(added, parents[cardinality(parents)], starts_when);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
-  'Adds a checked job under the job''s key, with the parents that the job waits for, and returns '
-  'the row as the caller may see the row.';
+  'Adds a checked job under its key, with the parents that it waits for, and returns the row as '
+  'the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz)
@@ -238,8 +237,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
-  'Adds a checked job that waits for these parents, and returns the row as the caller may see the '
-  'row.';
+  'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_job_after_as_owner(
     after bigint[],
@@ -290,12 +288,12 @@ CREATE OR REPLACE FUNCTION pulse.add_job_after(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_job_after(
     bigint[], text, json, text, timestamptz, int, text, int, text[], text, text, timestamptz) IS
-  'Adds a job as add_job does, and lets the job wait until the jobs of these ids have ended; '
-  'returns the row. starts_when: completed (all did; else the new job ends as cancelled), ended '
-  '(in whatever way) or failed (at least one did not complete; else the new job ends as '
-  'cancelled, not needed). start_by: the job ends as expired unless a claim takes the job in '
-  'time. {} waits for nothing. An id whose job no longer has a row counts as completed; the call '
-  'waits for a transaction that deletes or retries an ended parent. Raises PU004 for a name or '
-  'value out of range and for a job that would wait for itself, 42501 and 40001 as add_job does, '
-  'PU005 for an id never given out or lost in a failover, for a parent that an open transaction '
-  'adds, and for a job of another producer.';
+  'Adds a job as add_job does, and lets it wait until the jobs of these ids have ended; returns '
+  'the row. starts_when: completed (all did; else the new job ends as cancelled), ended (in '
+  'whatever way) or failed (at least one did not complete; else the new job ends as cancelled, not '
+  'needed). start_by: the job ends as expired unless a claim takes it in time. {} waits for '
+  'nothing. An id whose job no longer has a row counts as completed; the call waits for a '
+  'transaction that deletes or retries an ended parent. Raises PU004 for a name or value out of '
+  'range and for a job that would wait for itself, 42501 and 40001 as add_job does, PU005 for an '
+  'id never given out or lost in a failover, for a parent that an open transaction adds, and for a '
+  'job of another producer.';

@@ -17,8 +17,8 @@ BEGIN
   PERFORM pulse_internal.check_start_by(b.b) FROM (SELECT DISTINCT unnest(start_by)) AS b (b);
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_specs(json, int[]) IS
-  'Returns the jobs of an add_flow call, each at the job''s place. Raises PU004, or the server''s '
-  'error for a value that the server cannot read.';
+  'Returns the jobs of an add_flow call, each at its place. Raises PU004, or the server''s error '
+  'for a value that it cannot read.';
 
 -- One handler for all jobs, because each handler costs a savepoint: only a refused call
 -- searches for the refused job.
@@ -47,8 +47,7 @@ EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
   RAISE;
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json, int[]) IS
-  'Returns the jobs of an add_flow call, each at the job''s place. Raises PU004, and names the '
-  'job.';
+  'Returns the jobs of an add_flow call, each at its place. Raises PU004, and names the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_parents(
     jobs json, OUT child int[], OUT parent int[], OUT parent_id bigint[])
@@ -77,8 +76,7 @@ COMMENT ON FUNCTION pulse_internal.checked_flow_parents(json) IS
   'Returns the pairs of flow_parents. Raises PU004 for a value that is neither a key of the flow '
   'nor an id, PU005 for an id never given out, lost in a failover or not committed.';
 
--- Of two jobs with one key the later job counts, unless the later job leaves the earlier job
--- unchanged.
+-- Of two jobs with one key the later job counts, unless it leaves the earlier one unchanged.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
     specs pulse.job_spec[], modes text[], OUT ids bigint[], OUT is_new boolean[],
     OUT counts boolean[])
@@ -135,8 +133,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.link_keyed(bigint, bigint, text, timestamptz, boolean) IS
-  'Lets a job of a flow that has a key wait for the stored parents of the job. Raises PU004 where '
-  'the job would wait for itself.';
+  'Lets a job of a flow that has a key wait for its stored parents. Raises PU004 where the job '
+  'would wait for itself.';
 
 -- A job costs the same in a flow of any size. Statements read whole arrays, and single elements
 -- only of arrays that were made without a NULL, because the server walks an array with a NULL from
@@ -197,8 +195,8 @@ BEGIN
     FROM unnest(place_of) WITH ORDINALITY AS p (place, n);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[], int[], int[], bigint[]) IS
-  'Adds the jobs of a flow, each at the job''s place, with the pairs of checked_flow_parents, and '
-  'returns the ids in the order of the call. is_new: the call makes or replaces the job.';
+  'Adds the jobs of a flow, each at its place, with the pairs of checked_flow_parents, and returns '
+  'the ids in the order of the call. is_new: the call makes or replaces the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.kept_parents(
     ids bigint[], child int[], parent int[], parent_id bigint[])
@@ -211,8 +209,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.kept_parents(
    GROUP BY p.child;
 $$;
 COMMENT ON FUNCTION pulse_internal.kept_parents(bigint[], int[], int[], bigint[]) IS
-  'Returns the first 100 parents of each job of a flow that has parents, by the job''s place in '
-  'the call.';
+  'Returns the first 100 parents of each job of a flow that has parents, by its place in the call.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_flow_as_owner(jobs json, flow_name text)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
@@ -296,7 +293,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_parents(bigint, bigint[]) IS
-  'Raises PU004 unless this transaction added these jobs and the jobs wait for no job older than '
+  'Raises PU004 unless this transaction added these jobs and they wait for no job older than '
   'job_id.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_dependency_as_owner(job_id bigint, after bigint[])
@@ -384,4 +381,4 @@ END $$;
 COMMENT ON FUNCTION pulse.cancel_flow(bigint, text) IS
   'Cancels each live job of a flow as cancel_job does, and returns the number of cancelled jobs. '
   'Jobs outside of the flow follow the jobs that they wait for. Raises PU005 for an unknown flow, '
-  '55P03 where cancel_job raises 55P03 for a job of the flow: then no job is cancelled.';
+  '55P03 where cancel_job raises it for a job of the flow: then no job is cancelled.';

@@ -1,5 +1,5 @@
--- The jobs that a caller gives to add_flow: the functions read the jobs, and put the jobs in an
--- order in which each job comes after its parents.
+-- The jobs that a caller gives to add_flow: the functions read them, and put them in an order in
+-- which each comes after its parents.
 
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_flow(problem text, hint text) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -166,5 +166,5 @@ BEGIN
   RETURN place_of;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_order(text[], int[], int[]) IS
-  'Returns the place of each job of a flow in an order in which each job comes after the job''s '
-  'parents. Pairs without a parent of the flow count for nothing. Raises PU004 for a circle.';
+  'Returns the place of each job of a flow in an order in which each job comes after its parents. '
+  'Pairs without a parent of the flow count for nothing. Raises PU004 for a circle.';

@@ -234,5 +234,5 @@ BEGIN
   PERFORM pulse_internal.store_waits_to_check(coalesce(at_bucket, 0)::int);
 END $$;
 COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
-  'Reads max_count watched parents until that time, and sets the parent marks of the parents that '
-  'have ended. The next call goes on where this call ended.';
+  'Reads max_count watched parents until that time, and sets the parent marks of those that have '
+  'ended. The next call goes on where this one ended.';

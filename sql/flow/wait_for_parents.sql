@@ -1,8 +1,7 @@
 -- Jobs that wait for other jobs, their parents. A waiting job watches the highest live parent
 -- (job.waits_on); the other parents are rows of pulse.dependency. The commit that ends a watched
 -- parent sets the parent mark, and so does the commit that lets a job wait: promotion takes the
--- parent mark, and then a new snapshot. So one of the two commits sees the change of the other
--- commit.
+-- parent mark, and then a new snapshot. So one of the two commits sees the change of the other.
 
 CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURNS bigint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_neighbours_of';
@@ -33,7 +32,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_parent_marked(parent_id bigint) RET
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_parent_marked';
 COMMENT ON FUNCTION pulse_internal.is_parent_marked(bigint) IS
   'Returns whether the parent mark of a parent is set, so that a claim or sweep is about to judge '
-  'the jobs that wait for the parent.';
+  'the jobs that wait for it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.in_order(ids bigint[]) RETURNS bigint[]
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_in_order';
@@ -177,9 +176,9 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
-  'Returns the outcome for a waiting job whose watched parent has ended: the job waits for '
-  'another parent, starts, or is cancelled because of a parent. has_records, of a job that '
-  'starts: whether the end of a parent is on record.';
+  'Returns the outcome for a waiting job whose watched parent has ended: the job waits for another '
+  'parent, starts, or is cancelled because of a parent. has_records, of a job that starts: whether '
+  'the end of a parent is on record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_members(result json, last_error text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -191,7 +190,7 @@ COMMENT ON FUNCTION pulse_internal.end_members(json, text) IS
 
 -- The query takes the shortest ends first, so that one long result does not crowd out all others.
 -- Only the texts of the ends that fit are in memory together. A job that add_dependency lets wait
--- once more keeps the ends that the job has.
+-- once more keeps the ends that it has.
 CREATE OR REPLACE FUNCTION pulse_internal.ends_of_parents(child pulse.job) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -294,7 +293,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.keep_record(bigint) IS
   'Locks the record of an ended job until the transaction ends; returns false while another '
-  'transaction changes the record.';
+  'transaction changes it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_waited_for';

@@ -328,7 +328,7 @@ BEGIN
             f.detail;
 END $$;
 COMMENT ON FUNCTION pulse.doctor() IS
-  'Finds faults of this installation and returns one row per finding, gravest first; none is '
-  'good. severity: error (jobs do not run, or not in time), warning (jobs will not run, or not in '
-  'time, unless an operator acts) or notice. what_to_do tells the way out. Settings are judged as '
-  'this session sees the settings. The function reads no table of jobs as a whole.';
+  'Finds faults of this installation and returns one row per finding, gravest first; none is good. '
+  'severity: error (jobs do not run, or not in time), warning (jobs will not run, or not in time, '
+  'unless an operator acts) or notice. what_to_do tells the way out. Settings are judged as this '
+  'session sees them. The function reads no table of jobs as a whole.';

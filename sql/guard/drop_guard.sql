@@ -5,8 +5,8 @@
 -- Each wait for a lock is shorter than deadlock_timeout; after a wait that fails, the session
 -- releases all locks for a while. So sessions that use the queue wait for moments only, and no
 -- transaction becomes a deadlock victim. lock_timeout limits the total time. Autovacuum yields, as
--- autovacuum does to every longer wait: to prevent a wraparound only where autovacuum waits for
--- this very transaction.
+-- it does to every longer wait: to prevent a wraparound only where autovacuum waits for this very
+-- transaction.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_tables() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -66,12 +66,12 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_unguarded(text) IS
-  'Raises PU009 without the library: for a statement that names pg_pulse or the schema of '
-  'pg_pulse while there are live jobs, unless pulse.allow_drop is on.';
+  'Raises PU009 without the library: for a statement that names pg_pulse or its schema while there '
+  'are live jobs, unless pulse.allow_drop is on.';
 
 -- The event trigger fires for every role and for every schema, also where the library is missing.
--- So the trigger has the rights of the owner, and a missing library keeps no role from dropping
--- objects of the role.
+-- So the trigger has the rights of the owner, and a missing library keeps no role from dropping its
+-- objects.
 CREATE OR REPLACE FUNCTION pulse_internal.guard_drop() RETURNS event_trigger
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$

@@ -86,8 +86,7 @@ COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read; relations outside of schema pulse '
   'with the schema.';
 
--- A role needs the types to declare variables in functions of the role, not to call functions of
--- pg_pulse.
+-- A role needs the types to declare variables in its functions, not to call functions of pg_pulse.
 CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE kind
@@ -163,11 +162,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
            ELSE o.name END;
 END;
 COMMENT ON FUNCTION pulse_internal.rights() IS
-  'Returns each object of the extension with the object''s list of rights, and each kind of role '
-  '(producer, caller, worker, scheduler, operator or observer) that has a right on the object. A '
-  'role with a telling privilege is of that kind.';
+  'Returns each object of the extension with its list of rights, and each kind of role (producer, '
+  'caller, worker, scheduler, operator or observer) that has a right on it. A role with a telling '
+  'privilege is of that kind.';
 
--- The name as the server prints the name, quoted where needed.
+-- The name as the server prints it, quoted where needed.
 CREATE OR REPLACE FUNCTION pulse_internal.object_name(class text, id oid) RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE
   RETURN CASE class WHEN 'ROUTINE' THEN id::regprocedure::text WHEN 'TABLE' THEN id::regclass::text

@@ -56,8 +56,8 @@ COMMENT ON VIEW pulse_internal.pause_findings IS
   'Findings about pauses: of queues with due jobs, counted up to 100, and of schedules. Of a level '
   'the view asks queues as queues_behind() does, and says where there may be more.';
 
--- A schedule that skips while a job of the schedule runs does as told; a schedule whose job cannot
--- start skips for ever.
+-- A schedule that skips while its job runs does as told; a schedule whose job cannot start skips
+-- for ever.
 CREATE OR REPLACE VIEW pulse_internal.skip_findings AS
   SELECT 'schedule skips'::text AS finding,
          CASE WHEN s.state = 'running' THEN 'notice' ELSE 'warning' END AS severity,

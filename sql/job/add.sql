@@ -25,8 +25,8 @@ COMMENT ON FUNCTION pulse_internal.merged_payload(json, json) IS
 CREATE OR REPLACE FUNCTION pulse_internal.checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
 COMMENT ON FUNCTION pulse_internal.checked_spec(pulse.job_spec) IS
-  'Returns a job as the extension stores the job, with defaults. Raises PU004 for a name or value '
-  'out of range.';
+  'Returns a job as the extension stores it, with defaults. Raises PU004 for a name or value out '
+  'of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(spec pulse.job_spec) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
@@ -168,7 +168,7 @@ COMMENT ON FUNCTION pulse_internal.as_producers_see(pulse.job, json) IS
   'with this payload and without the values that the producer and the worker wrote.';
 
 -- The holder of a key's lock waits for no other transaction. So a session gives back the lock
--- before the session waits for a row that a claim holds.
+-- before it waits for a row that a claim holds.
 CREATE OR REPLACE FUNCTION pulse_internal.wait_for_waiting(job_key text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -233,9 +233,9 @@ BEGIN
   RETURN added;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text, bigint, text) IS
-  'Adds a checked job of a producer under the job''s key, and returns the row as the caller may '
-  'see the row. id: of a new job; NULL takes the next id. A replaced job keeps its producer. '
-  'Raises 42501 where a job of another producer lives under the key.';
+  'Adds a checked job of a producer under its key, and returns the row as the caller may see it. '
+  'id: of a new job; NULL takes the next id. A replaced job keeps its producer. Raises 42501 where '
+  'a job of another producer lives under the key.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -336,8 +336,8 @@ BEGIN
   RETURN removed;
 END $$;
 COMMENT ON FUNCTION pulse_internal.remove_waiting(tid, text) IS
-  'Deletes the waiting job of this locked key, or cancels the job if other jobs wait for the job, '
-  'and returns the row; NULL where another transaction has changed the row since.';
+  'Deletes the waiting job of this locked key, or cancels it if other jobs wait for it, and '
+  'returns the row; NULL where another transaction has changed the row since.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.remove_running(job_key text, asking text)
   RETURNS pulse.job
@@ -357,7 +357,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.remove_running(text, text) IS
   'Takes this locked key from running jobs of the producer asking, and returns the row of one as '
-  'the job ends: without the key and without further attempts. NULL without one.';
+  'it ends: without the key and without further attempts. NULL without one.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.remove_job_as_owner(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -386,7 +386,7 @@ CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.remove_job(text) IS
-  'Deletes the waiting job of this key, and returns the row; if other jobs wait for the job, the '
-  'job ends as cancelled instead. A running job loses the key and is not retried. Returns NULL '
-  'for a key that no job of the caller''s producer has. A role that may not read pulse.job sees '
-  'neither payload nor token nor worker of the job. Raises 40001 as add_job does.';
+  'Deletes the waiting job of this key, and returns the row; if other jobs wait for it, the job '
+  'ends as cancelled instead. A running job loses the key and is not retried. Returns NULL for a '
+  'key that no job of the caller''s producer has. A role that may not read pulse.job sees neither '
+  'payload nor token nor worker of the job. Raises 40001 as add_job does.';

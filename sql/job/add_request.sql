@@ -93,8 +93,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.keep_answer(text, text, text, bigint, text, timestamptz) IS
   'Notes the job added under a key that this transaction has taken.';
 
--- SECURITY INVOKER: a key belongs to the calling role, and add_job runs with the rights of the
--- role. Only the table of keys is read and written with the rights of the extension's owner.
+-- SECURITY INVOKER: a key belongs to the calling role, and add_job runs with its rights. Only the
+-- table of keys is read and written with the rights of the extension's owner.
 CREATE OR REPLACE FUNCTION pulse.add_job_for_request(
     client text,
     idempotency_key text,

@@ -70,8 +70,8 @@ BEGIN
   job := row_to_json(ended);
 END $$;
 COMMENT ON FUNCTION pulse_internal.shown_job(bigint, boolean) IS
-  'Returns a live or finished job as the caller may see the job, with the documents within the '
-  'row or beside the row. Raises PU005 for an unknown job.';
+  'Returns a live or finished job as the caller may see it, with the documents within the row or '
+  'beside it. Raises PU005 for an unknown job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.get_job_as_owner(
     job_id bigint, OUT state text, OUT job json)
@@ -111,9 +111,9 @@ CREATE OR REPLACE FUNCTION pulse.read_job(
   LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.read_job(bigint) IS
-  'Returns the state and the row as get_job does, with the documents of the job beside the row '
-  'and as NULL in the row: so the row can be read whatever the documents hold, and however large '
-  'the documents are. Raises PU005 for an unknown job.';
+  'Returns the state and the row as get_job does, with the documents of the job beside the row and '
+  'as NULL in the row: so the row can be read whatever the documents hold, and however large they '
+  'are. Raises PU005 for an unknown job.';
 
 -- A completed job that is not kept has no row. Rows that name the job tell of the completion; where
 -- an attempt of the job is left, the job may have failed and been pruned.
@@ -133,8 +133,8 @@ BEGIN
                       WHERE s.last_job_id = has_completed.job_id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.has_completed(bigint) IS
-  'Returns whether a job without a row is known to have completed: by the job''s flow, by a job '
-  'that waits for the job, or by the job''s schedule.';
+  'Returns whether a job without a row is known to have completed: by its flow, by a job that '
+  'waits for it, or by its schedule.';
 
 -- An operator's call waits for claims, heartbeats and ends of attempts, which last moments. A
 -- producer may leave a transaction open, so no call waits longer for a producer.
@@ -187,8 +187,8 @@ BEGIN
   RETURN found_job;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_live_job(bigint) IS
-  'Locks a live job for an operator and returns the job; NULL where the job is not live. Raises '
-  '55P03 where another transaction holds the row for more than a second.';
+  'Locks a live job for an operator and returns it; NULL where the job is not live. Raises 55P03 '
+  'where another transaction holds the row for more than a second.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -221,7 +221,7 @@ COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
   'Cancels a job. A waiting job ends at once. A running job is flagged, and each heartbeat tells '
   'the worker; if the job completes first, the completion wins, and any other end is recorded as '
   'cancelled. Returns cancelled, running (flagged), or the state in which the job had already '
-  'ended: completed also where the job has no row, and the job''s flow, a job that waits for the '
-  'job or the job''s schedule knows of the completion. Raises PU005 for an unknown job, 55P03 '
-  'where another transaction, as a producer''s keyed add, holds the job for more than a second: '
-  'then nothing has changed.';
+  'ended: completed also where the job has no row, and its flow, a job that waits for it or its '
+  'schedule knows of the completion. Raises PU005 for an unknown job, 55P03 where another '
+  'transaction, as a producer''s keyed add, holds the job for more than a second: then nothing has '
+  'changed.';

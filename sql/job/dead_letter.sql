@@ -1,8 +1,8 @@
--- Dead letters: a job that dies adds a job of the task that the job's own task names, in the
--- transaction of the end. A job dies that ends failed, quarantined or expired by an attempt, by a
--- sweep or at its start_by. An end by an operator is no death, and neither is the end of a job
--- whose key a newer job has taken: extension/finish/attempt_end.cpp decides for jobs that run,
--- finish_waiting for jobs that wait.
+-- Dead letters: a job that dies adds a job of the task that its own task names, in the transaction
+-- of the end. A job dies that ends failed, quarantined or expired by an attempt, by a sweep or at
+-- its start_by. An end by an operator is no death, and neither is the end of a job whose key a
+-- newer job has taken: extension/finish/attempt_end.cpp decides for jobs that run, finish_waiting
+-- for jobs that wait.
 
 COMMENT ON COLUMN pulse.job.dead_letter_of IS
   'The job that died, of a job that is a dead letter; NULL for any other job';
@@ -98,8 +98,8 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.note_refused_letter(pulse.finished_job, text, text) IS
-  'Warns of a dead letter that was refused, counts the letter, and says so in the last_error of '
-  'the job, unless a trigger refuses the change of the record.';
+  'Warns of a dead letter that was refused, counts it, and says so in the last_error of the job, '
+  'unless a trigger refuses the change of the record.';
 
 -- No refusal of the letter keeps the job from its end. Endless pairs cannot arise, because a dead
 -- letter adds none.
@@ -123,5 +123,5 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
   PERFORM pulse_internal.note_refused_letter(dead, task, SQLERRM);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_dead_letter(bigint) IS
-  'Adds the dead letter of a job that has just died and is on record, if the job''s task names a '
-  'task for dead letters and the job is no dead letter.';
+  'Adds the dead letter of a job that has just died and is on record, if its task names a task for '
+  'dead letters and the job is no dead letter.';

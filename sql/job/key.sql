@@ -1,8 +1,8 @@
 -- Job keys: no two waiting jobs have the same key. extension/job/key_lock.hpp has the invariants.
 
 COMMENT ON TABLE pulse.superseded_job IS
-  'Running jobs that do not run again: while the jobs ran, a newer job got their key, or '
-  'remove_job took the key from the jobs. A row goes with the end of the row''s job. Dumped.';
+  'Running jobs that do not run again: while they ran, a newer job got their key, or remove_job '
+  'took the key from them. A row goes with the end of its job. Dumped.';
 COMMENT ON COLUMN pulse.superseded_job.job_key IS 'The key that the job had';
 COMMENT ON COLUMN pulse.superseded_job.job_id IS 'The running job';
 COMMENT ON COLUMN pulse.job.key_is_undecided IS
@@ -66,8 +66,8 @@ BEGIN
   RETURN ids;
 END $$;
 COMMENT ON FUNCTION pulse_internal.supersede_running(text, text, boolean) IS
-  'Takes a locked key, and with the key all further attempts, from the running jobs that have the '
-  'key; returns the jobs. asking and refuses: as for jobs_to_supersede.';
+  'Takes a locked key, and with it all further attempts, from the running jobs that have it; '
+  'returns the jobs. asking and refuses: as for jobs_to_supersede.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.forget_superseded(job_key text, job_id bigint)
   RETURNS boolean
@@ -90,7 +90,7 @@ BEGIN
                   WHERE (s.job_key, s.job_id) = (job.job_key, job.id));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_superseded(pulse.job) IS
-  'Returns whether a running job has lost the job''s key and so does not run again.';
+  'Returns whether a running job has lost its key and so does not run again.';
 
 -- Keys of waiting jobs are in one index, keys of running jobs in another index.
 CREATE OR REPLACE FUNCTION pulse_internal.live_job_of_key(job_key text) RETURNS pulse.job

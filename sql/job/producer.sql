@@ -1,13 +1,12 @@
--- Producers own jobs: a job has a producer, the role that has added the job, and producers name
--- their own jobs only. Two roles are one producer where membership joins the roles.
+-- Producers own jobs: a job has a producer, the role that has added it, and producers name their
+-- own jobs only. Two roles are one producer where membership joins the roles.
 
 COMMENT ON COLUMN pulse.job.added_by IS
-  'The producer of the job: the role that has added the job, or that stored the job''s schedule; '
-  'NULL: every producer';
+  'The producer of the job: the role that has added it, or that stored its schedule; NULL: every '
+  'producer';
 COMMENT ON COLUMN pulse.finished_job.added_by IS 'As in pulse.job';
 COMMENT ON COLUMN pulse.schedule.added_by IS
-  'The role that stored the schedule, and the producer of the schedule''s jobs; NULL: every '
-  'producer';
+  'The role that stored the schedule, and the producer of its jobs; NULL: every producer';
 
 -- Ownership bounds producers only. extension/job/producer.cpp decides.
 CREATE OR REPLACE FUNCTION pulse_internal.may_name(added_by text, asking text) RETURNS boolean

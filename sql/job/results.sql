@@ -1,5 +1,5 @@
 -- Callers: sessions that wait for the end of jobs, and read how the jobs ended. A transaction notes
--- the jobs that the transaction ends, so that the commit wakes the waiting sessions: see
+-- the jobs that it ends, so that the commit wakes the waiting sessions: see
 -- extension/wake/end_waiters.hpp.
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_end(job_id bigint) RETURNS boolean

@@ -1,8 +1,8 @@
 -- Settings of tasks, and the backoff that follows from them.
 
 -- extension/finish/attempt_end.cpp calls the function; a task without a row is NULL. The body is
--- one expression, so that the planner puts the expression into the query of the caller: a recovery
--- computes thousands of delays.
+-- one expression, so that the planner puts it into the query of the caller: a recovery computes
+-- thousands of delays.
 CREATE OR REPLACE FUNCTION pulse_internal.backoff_of(
     backoff text, base interval, cap interval, jitter float8, attempts int)
   RETURNS interval
@@ -120,7 +120,7 @@ COMMENT ON FUNCTION pulse_internal.queue_of_payload(text, json) IS
   'member without default is missing, or is neither string nor number.';
 
 -- A worker calls the handler with the payloads of all producers: the right to set a handler must be
--- no way to call a function. pg_pulse checked the stored handler when a role set the handler.
+-- no way to call a function. pg_pulse checked the stored handler when a role set it.
 CREATE OR REPLACE FUNCTION pulse_internal.check_new_handler(identifier text, handler regprocedure)
   RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -250,7 +250,7 @@ COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval
   'Raises PU004 for a value out of range and for a handler that cannot take a job, 42501 for a new '
   'handler that the caller may not execute.';
 
--- The row stays: verify() reads in the row since when a limit holds.
+-- The row stays: verify() reads there since when a limit holds.
 CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -269,8 +269,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.unset_task(text) IS
   'Takes all settings of a task away, the handler too, and returns whether the task had any. From '
-  'then on the task has the defaults. Jobs keep the values that the jobs got when added: '
-  'max_attempts, start_by and queue. Raises PU004 as set_task does.';
+  'then on the task has the defaults. Jobs keep the values that they got when added: max_attempts, '
+  'start_by and queue. Raises PU004 as set_task does.';
 
 -- A worker that ends jobs at their limits asks after the notice that tasks have changed.
 CREATE OR REPLACE FUNCTION pulse.task_limits(

@@ -19,7 +19,7 @@ COMMENT ON COLUMN pulse.counter.returned IS 'Attempts that were released or snoo
 COMMENT ON COLUMN pulse.counter.waits IS
   'Attempts that started, by the time since the attempt was due: four buckets per octave from 1 '
   'ms on';
-COMMENT ON COLUMN pulse.counter.runs IS 'Attempts that ended, by the time that the attempt ran';
+COMMENT ON COLUMN pulse.counter.runs IS 'Attempts that ended, by how long they ran';
 COMMENT ON FUNCTION pulse_internal.add_counts(bigint[], int[]) IS
   'Adds a histogram to the sums of others.';
 COMMENT ON AGGREGATE pulse_internal.sum_counts(int[]) IS 'Adds histograms.';
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION pulse_internal.bucket_begin_us(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.has_counters() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_counters';
 COMMENT ON FUNCTION pulse_internal.has_counters() IS
-  'Returns whether this server counts, because the server preloads the library.';
+  'Returns whether this server counts, because it preloads the library.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted()
   RETURNS TABLE (
@@ -53,7 +53,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.begin_adding() RETURNS timestamptz
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_adding';
 COMMENT ON FUNCTION pulse_internal.begin_adding() IS
   'Returns the last minute that is over, and keeps other sessions from adding the same minute. '
-  'NULL when the minute was added, or another session adds the minute now.';
+  'NULL when the minute was added, or another session adds it now.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.completed_since(since timestamptz) RETURNS bigint
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$

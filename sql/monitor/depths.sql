@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.recount_if_read() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_recount_if_read';
 COMMENT ON FUNCTION pulse_internal.recount_if_read() IS
   'Starts the process that recounts this database, if a recount is due and a session has read the '
-  'counts within half an hour; returns whether the call started the process.';
+  'counts within half an hour; returns whether the call started it.';
 
 -- An operator pauses a queue or a level; the end of a job pauses a strict queue.
 CREATE OR REPLACE FUNCTION pulse_internal.is_queue_paused(name text) RETURNS boolean

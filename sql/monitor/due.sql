@@ -114,8 +114,8 @@ BEGIN
                 AND j.index_lane IN ('o', 'r') LIMIT 4) AS t) AS open;
 END $$;
 COMMENT ON FUNCTION pulse_internal.oldest_of_queues(text[]) IS
-  'Tells since when the oldest job of each queue has been due, among the queue''s first four open '
-  'jobs and the parked jobs.';
+  'Tells since when the oldest job of each queue has been due, among its first four open jobs and '
+  'the parked jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_queues(names text[], share bigint)
   RETURNS TABLE (name text, ready bigint, running bigint, due bigint, future bigint,
@@ -136,7 +136,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_queues(text[], bigint) IS
   'Counts open and running jobs of each queue up to a share (NULL: all), and parked jobs by '
-  'whether the jobs are due, as count_due() does; is_cut: there may be more.';
+  'whether they are due, as count_due() does; is_cut: there may be more.';
 
 -- The walk ends after so many priorities with a job that is counted, so the due jobs are counted
 -- without the later ones.

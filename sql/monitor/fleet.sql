@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.status_of(verdict text, info json) RET
     ELSE verdict END;
 COMMENT ON FUNCTION pulse_internal.status_of(text, json) IS
   'Returns the status of a worker: that of the heartbeat row, or draining where an alive worker '
-  'tells that a signal drains the worker.';
+  'tells that a signal drains it.';
 
 -- A standby sees no session of the primary.
 CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
@@ -19,8 +19,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
            OR pulse_internal.attachment_state(attachment, incarnation) = 'open'),
     false);
 COMMENT ON FUNCTION pulse_internal.is_attached(text, bigint, bigint, bigint) IS
-  'Returns whether the worker of a heartbeat row lives and the worker''s attached session is '
-  'there.';
+  'Returns whether the worker of a heartbeat row lives and its attached session is there.';
 
 -- A session that its client has ended counts at once, because without a sweep the clock does not
 -- advance.
@@ -36,7 +35,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_missing(
       false);
 COMMENT ON FUNCTION pulse_internal.is_missing(text, bigint, bigint, bigint) IS
   'Returns whether the next sweep finds this worker lost, at the latest once disconnect_grace is '
-  'over. cause: what loss_cause() says of the worker''s heartbeat row.';
+  'over. cause: what loss_cause() says of its heartbeat row.';
 
 CREATE OR REPLACE VIEW pulse_internal.living_worker AS
   SELECT w.id, w.name, w.tasks, pulse_internal.status_of(h.verdict, w.info) AS status,
@@ -90,7 +89,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
   'Returns for each of these tasks the worker on record that served the task last, alive or among '
-  'the last 1,000 that ended, and the worker''s last sign of life; NULL without a worker.';
+  'the last 1,000 that ended, and its last sign of life; NULL without a worker.';
 
 -- A loose index scan. The plan needs enable_sort, enable_seqscan and enable_bitmapscan off.
 CREATE OR REPLACE VIEW pulse_internal.first_ready AS
@@ -120,8 +119,8 @@ COMMENT ON FUNCTION pulse_internal.served_tasks() IS
   'Returns which tasks living workers serve that neither drain nor stop, and whether a worker '
   'serves every task.';
 
--- The function reads further jobs than the first jobs of unserved tasks only. No index gives parked
--- jobs by task, so the function reads the parked jobs that have been due for longest.
+-- Only of unserved tasks the function reads more than the first jobs. No index gives parked jobs by
+-- task, so the function reads the parked jobs that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz, estimated boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100

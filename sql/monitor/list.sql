@@ -34,7 +34,7 @@ COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz
   'error_line the line of the last error that tells most.';
 
 -- An index leads to the jobs of a condition that few jobs meet, also where the newest jobs do not
--- meet the condition.
+-- meet it.
 CREATE OR REPLACE FUNCTION pulse_internal.few_live_ids(
     states text[], task text, queue text, key text, bound int)
   RETURNS bigint[]
@@ -84,8 +84,8 @@ COMMENT ON FUNCTION pulse_internal.few_live_ids(text[], text, text, text, int) I
   'Returns the ids of all live jobs that may meet these conditions, by an index; NULL if the jobs '
   'are more than the bound.';
 
--- Newest first. Where an index leads to few jobs, the function reads all of the jobs; else the jobs
--- with the highest ids below before_id, up to the bound.
+-- Newest first. Where an index leads to few jobs, the function reads them all; else the jobs with
+-- the highest ids below before_id, up to the bound.
 CREATE OR REPLACE FUNCTION pulse_internal.live_page(
     states text[], task text, queue text, key text, error text, error_line text,
     before timestamptz, after timestamptz, before_id bigint, max_rows int, bound int,
@@ -226,7 +226,7 @@ BEGIN
    ORDER BY 1 DESC;
 END $$;
 COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], bigint[], boolean) IS
-  'Returns these live and ended jobs as list_jobs() shows jobs, the highest id first.';
+  'Returns these live and ended jobs as list_jobs() shows them, the highest id first.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
     states text[], task text, queue text, key text,
@@ -300,9 +300,9 @@ CREATE OR REPLACE FUNCTION pulse.list_jobs(
   AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, text, interval, interval,
     bigint, int) IS
-  'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, '
-  'at most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
-  'case; error_line: the line of the last error that tells most, as last_error_line has the line; '
+  'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, at '
+  'most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
+  'case; error_line: the line of the last error that tells most, as last_error_line has it; '
   'older_than and newer_than: by the time of the add. The last id of a page is before_id of the '
   'next page. A call reads 20,000 live and 20,000 ended jobs at most, for error and error_line 8 '
   'MB of the errors of each kind: where the call stops at a bound, a last row has only an id, the '

@@ -79,8 +79,8 @@ END $$;
 COMMENT ON FUNCTION pulse.flow_jobs(bigint, int) IS
   'Returns the jobs of a flow in order of the ids, at most max_rows (1 to 1000). A job that no '
   'longer has a row is completed, and its identifier and run_at are NULL. parents: the ids of the '
-  'jobs after which add_flow and add_dependency put the job (the first 100), of the jobs that the '
-  'job waits for, and of the parents whose ends were on record when the job started. Raises PU004 '
-  'for max_rows out of range.';
+  'jobs after which add_flow and add_dependency put the job (the first 100), of the jobs that it '
+  'waits for, and of the parents whose ends were on record when the job started. Raises PU004 for '
+  'max_rows out of range.';
 COMMENT ON COLUMN pulse.flow_job.parents IS
   'The first 100 jobs after which add_flow and add_dependency put the job; NULL without any';

@@ -3,7 +3,7 @@
 -- a bound. Where commits count nothing, every figure is counted so (uncounted.sql). The column
 -- `estimated` names the figures that are not exact.
 
--- A standby has no liveness clock, so a standby counts no worker as silent.
+-- A standby has no liveness clock, so it counts no worker as silent.
 CREATE OR REPLACE FUNCTION pulse_internal.count_workers(
     OUT alive bigint, OUT draining bigint, OUT silent bigint, OUT lost bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -55,9 +55,9 @@ BEGIN
            ORDER BY j.run_at LIMIT bound) AS l;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
-  'Counts jobs behind their queue that are due at a moment and of the due jobs the jobs behind a '
-  'pause, jobs due later, and due within the next minute, each up to a bound, and tells since '
-  'when the oldest job has been due.';
+  'Counts jobs behind their queue that are due at a moment, those of them behind a pause, jobs due '
+  'later, and due within the next minute, each up to a bound, and tells since when the oldest job '
+  'has been due.';
 
 -- Commits count each queue. The jobs of a queue whose latest job is due are due, and those of a
 -- queue whose soonest job is not due are future; of the largest other queues the index tells.
@@ -164,8 +164,8 @@ BEGIN
     FROM d CROSS JOIN open AS o WHERE d.kind = 'all';
 END $$;
 COMMENT ON FUNCTION pulse_internal.counted_open(timestamptz) IS
-  'Adds up the counts of commits: ready jobs by whether the jobs are due, at this moment or '
-  'within a minute, jobs behind queues, after others and running.';
+  'Adds up the counts of commits: ready jobs by whether they are due, at this moment or within a '
+  'minute, jobs behind queues, after others and running.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.counted_jobs(moment timestamptz)
   RETURNS pulse_internal.live_figures

@@ -176,8 +176,8 @@ BEGIN
     FROM named AS n CROSS JOIN counted AS c;
 END $$;
 COMMENT ON FUNCTION pulse_internal.level_candidates(text, int) IS
-  'Returns a queue, and the queues within the queue that have jobs, first those with waiting jobs '
-  'of which nothing was claimed for longest, with the counts of commits; is_whole: there are no '
+  'Returns a queue, and the queues within it that have jobs, first those with waiting jobs of '
+  'which nothing was claimed for longest, with the counts of commits; is_whole: there are no '
   'others.';
 
 -- The jobs of the queue or level in of_queue are counted exactly where there are few. Rows `beyond`
@@ -253,9 +253,9 @@ BEGIN
    WHERE of_queue IS NOT NULL AND c.place = 1 AND NOT c.is_whole;
 END $$;
 COMMENT ON FUNCTION pulse_internal.status_jobs(text, int) IS
-  'Returns the reasons for which jobs of a queue and of max_rows queues within the queue wait, or '
-  'of the first max_rows queues and their levels; stored: none; beyond: jobs not read; names: how '
-  'many queues there are besides; unknown: of a level, perhaps further queues.';
+  'Returns the reasons for which jobs of a queue and of max_rows queues within it wait, or of the '
+  'first max_rows queues and their levels; stored: none; beyond: jobs not read; names: how many '
+  'queues there are besides; unknown: of a level, perhaps further queues.';
 
 CREATE OR REPLACE FUNCTION pulse.queue_status(of_queue text = NULL, max_rows int = 1000)
   RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
@@ -297,25 +297,25 @@ COMMENT ON FUNCTION pulse.queue_status(text, int) IS
   'Returns settings and jobs of a queue or level: exactly where at most max_rows (1 to 10000) '
   'queues within the level have at most 100,000 jobs together; else estimated is true, the numbers '
   'are as commits count the jobs, and the reasons are those of a part of the jobs. Without a name, '
-  'of at most max_rows queues and the levels of the queues: first queues with waiting jobs of '
-  'which nothing was claimed for longest, those that have but future jobs last, then further '
-  'queues with jobs, then queues with settings or a pause. A last row without a name tells how '
-  'many more queues there are. The view pulse.queue_status describes the columns. Raises PU004 '
-  'for max_rows out of range.';
+  'of at most max_rows queues and their levels: first queues with waiting jobs of which nothing '
+  'was claimed for longest, those that have but future jobs last, then further queues with jobs, '
+  'then queues with settings or a pause. A last row without a name tells how many more queues '
+  'there are. The view pulse.queue_status describes the columns. Raises PU004 for max_rows out of '
+  'range.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
          s.running, s.reasons, s.tokens, s.next_token, s.estimated, s.names
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
-  'Settings and jobs of at most 1,000 queues that have either or are paused, and of the levels of '
-  'the queues. For one queue of many call pulse.queue_status(name).';
+  'Settings and jobs of at most 1,000 queues that have either or are paused, and of their levels. '
+  'For one queue of many call pulse.queue_status(name).';
 COMMENT ON COLUMN pulse.queue_status.queue_name IS
   'Name of the queue or level; NULL in the last row, which is about further queues';
 COMMENT ON COLUMN pulse.queue_status.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_status.total IS
-  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
+  'How many jobs of the level and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_status.paused IS
   'The queue or level is paused by its own name, or by the end of a job';
 COMMENT ON COLUMN pulse.queue_status.fair IS
@@ -323,19 +323,18 @@ COMMENT ON COLUMN pulse.queue_status.fair IS
 COMMENT ON COLUMN pulse.queue_status.weight IS
   'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue_status.waiting IS
-  'Parked jobs of the queue and of all queues within the queue, as pulse.stats.parked: behind the '
-  'queue, not due, or after other jobs';
+  'Parked jobs of the queue and of all queues within it, as pulse.stats.parked: behind the queue, '
+  'not due, or after other jobs';
 COMMENT ON COLUMN pulse.queue_status.open IS
-  'Jobs of the queue and within the queue that a claim can get';
+  'Jobs of the queue and within it that a claim can get';
 COMMENT ON COLUMN pulse.queue_status.running IS
-  'Running jobs of the queue and of all queues within the queue';
+  'Running jobs of the queue and of all queues within it';
 COMMENT ON COLUMN pulse.queue_status.reasons IS
   'How many of the waiting jobs wait for which reason: future (not due), paused, full (the queue '
   'or a level), dry (the rate of the queue, or of a level), next (the next promotions open the '
   'first jobs), parents (after other jobs), key undecided (as explain_job() says)';
 COMMENT ON COLUMN pulse.queue_status.tokens IS
-  'How many jobs of the queue could be claimed now by the queue''s rate; NULL: no rate, or on a '
-  'standby';
+  'How many jobs of the queue could be claimed now by its rate; NULL: no rate, or on a standby';
 COMMENT ON COLUMN pulse.queue_status.next_token IS
   'When the rate lets another job open; NULL: now, or after a claim of an open job';
 COMMENT ON COLUMN pulse.queue_status.estimated IS

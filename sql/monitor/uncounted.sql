@@ -1,7 +1,7 @@
 -- Live jobs where no commit counts jobs: without preloading, on a standby, before the first
--- recount. The functions read up to 1,000 jobs of each lane from the lane's index. Where no lane
--- has more, all figures are exact. Else a figure counts the jobs read, and `estimated` says that
--- there may be more.
+-- recount. The functions read up to 1,000 jobs of each lane from its index. Where no lane has more,
+-- all figures are exact. Else a figure counts the jobs read, and `estimated` says that there may be
+-- more.
 
 CREATE OR REPLACE FUNCTION pulse_internal.first_jobs(bound int)
   RETURNS TABLE (lane text, identifier text, queue_name text, run_at timestamptz)

@@ -1,6 +1,6 @@
 -- verify(): the promises as queries over the tables; no row is good. Each promise is a view of its
 -- own, so that the checks of a promise can be read in one place. The views read every job: do not
--- poll the views.
+-- poll them.
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
@@ -46,7 +46,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS
                              + s.last_value
                       FROM pulse.token_seq AS s, pulse.installation AS i GROUP BY s.last_value)
   UNION ALL
-  -- No sweep would find the job when the job's worker is lost.
+  -- No sweep would find the job when its worker is lost.
   SELECT 'P2', j.id, 'claimed in place and not listed'
     FROM pulse.job AS j
    WHERE j.state = 'running' AND j.in_place
@@ -150,7 +150,7 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_queues AS
    CROSS JOIN overdue AS o
    GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_places_left;
 COMMENT ON VIEW pulse_internal.places_of_queues IS
-  'The places that each queue has given away, and the jobs that wait behind the queue.';
+  'The places that each queue has given away, and the jobs that wait behind it.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p8 AS
   SELECT 'P8'::text AS promise, p.first_open AS job_id,
@@ -187,8 +187,7 @@ CREATE OR REPLACE VIEW pulse_internal.places_of_levels AS
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
    GROUP BY s.level, s.total, s.paused, s.rate;
 COMMENT ON VIEW pulse_internal.places_of_levels IS
-  'The places that each level has given away to the level''s own jobs and to all queues within '
-  'the level.';
+  'The places that each level has given away to its own jobs and to all queues within it.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
   SELECT 'P13'::text AS promise, p.first_open AS job_id,
@@ -226,7 +225,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
 COMMENT ON VIEW pulse_internal.broken_p13 IS 'Violations of P13: limits of levels hold.';
 
 -- A queue that seems stranded may be about to move: a commit sets the queue mark after the snapshot
--- of the commit became visible, and a promotion clears the queue mark before the promotion commits.
+-- of the commit became visible, and a promotion clears the queue mark before it commits.
 CREATE OR REPLACE VIEW pulse_internal.stranded AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT p.queue_name, p.overdue AS job_id,
@@ -256,8 +255,8 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
      AND NOT pulse_internal.is_parent_marked(j.waits_on)
      AND pulse_internal.locked_by(j.id) IS NULL;
 COMMENT ON VIEW pulse_internal.stranded IS
-  'Jobs that wait although their queue has a place for the job, or although the awaited parents '
-  'have ended, as one snapshot shows the jobs.';
+  'Jobs that wait although their queue has a place for them, or although the awaited parents have '
+  'ended, as one snapshot shows them.';
 
 -- Running code sets the queue mark or commits the promotion between two checks; where a lock hid a
 -- job from the promotion, the next sweep sets the queue mark. The next claim publishes the notes of

@@ -11,8 +11,8 @@ CREATE OR REPLACE VIEW pulse.settings AS
          'The shard whose ids this database gives out: set_shard()'
     FROM pulse_internal.id_bounds AS b
   UNION ALL
-  -- A session without the library stores any name; a session that loads the library drops the name
-  -- with a warning.
+  -- A session without the library stores any name; a session that loads it drops the name with a
+  -- warning.
   SELECT c.name COLLATE pg_catalog."default",
          pg_catalog.substr(c.entry, pg_catalog.length(c.name) + 2) COLLATE pg_catalog."default",
          NULL, NULL,
@@ -27,8 +27,8 @@ CREATE OR REPLACE VIEW pulse.settings AS
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_settings AS s
                       WHERE s.name = pg_catalog.lower(c.name));
 COMMENT ON VIEW pulse.settings IS
-  'The settings of pg_pulse as this session sees the settings, the shard, and unknown names with '
-  'the prefix of pg_pulse that ALTER DATABASE or ALTER ROLE stored.';
+  'The settings of pg_pulse as this session sees them, the shard, and unknown names with the '
+  'prefix of pg_pulse that ALTER DATABASE or ALTER ROLE stored.';
 COMMENT ON COLUMN pulse.settings.name IS 'Name of the setting';
 COMMENT ON COLUMN pulse.settings.setting IS 'Value in this session';
 COMMENT ON COLUMN pulse.settings.unit IS 'Unit of the value; NULL without one';
@@ -49,7 +49,7 @@ CREATE OR REPLACE VIEW pulse.waiting_for AS
     LEFT JOIN pulse.finished_job AS f ON f.id = i.parent_id
     LEFT JOIN pulse.flow_job AS m ON m.job_id = d.child_id;
 COMMENT ON VIEW pulse.waiting_for IS
-  'Which jobs wait for which other jobs, ended parents among the other jobs; a row for each pair.';
+  'Which jobs wait for which other jobs, ended parents included; a row for each pair.';
 COMMENT ON COLUMN pulse.waiting_for.job_id IS 'Job that waits';
 COMMENT ON COLUMN pulse.waiting_for.identifier IS 'Task of the job that waits';
 COMMENT ON COLUMN pulse.waiting_for.starts_when IS
@@ -58,7 +58,7 @@ COMMENT ON COLUMN pulse.waiting_for.parent_id IS 'Parent: the job that job_id wa
 COMMENT ON COLUMN pulse.waiting_for.parent_identifier IS
   'The task of that job; NULL when the job is gone';
 COMMENT ON COLUMN pulse.waiting_for.parent_state IS
-  'State of the parent, or how the parent ended; completed for a parent without a row';
+  'State of the parent, or how it ended; completed for a parent without a row';
 COMMENT ON COLUMN pulse.waiting_for.flow_id IS 'Flow of the job that waits; NULL without one';
 
 -- States are text: the update that adds the state expired makes this view too.
@@ -102,7 +102,7 @@ COMMENT ON COLUMN pulse.flows.failed IS 'How many ended as failed, quarantined o
 COMMENT ON COLUMN pulse.flows.cancelled IS 'How many were cancelled, or were not needed';
 COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last kept job of the flow ended';
 
--- A standby has no liveness clock: on a standby the view shows the values that the primary wrote.
+-- A standby has no liveness clock: there the view shows the values that the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state,
          coalesce(pulse_internal.status_of(h.verdict, w.info), w.state) AS status,
@@ -132,8 +132,8 @@ COMMENT ON COLUMN pulse.worker_status.state IS
   'alive, draining (asked by an operator to drain or to stop), lost or stopped';
 COMMENT ON COLUMN pulse.worker_status.status IS
   'The status that the next heartbeat tells the worker: alive, draining, stopping or lost; '
-  'draining also where the worker tells that a signal drains the worker; the state once the '
-  'heartbeat row is gone';
+  'draining also where the worker tells that a signal drains it; the state once the heartbeat row '
+  'is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
   'Time since the last heartbeat on the liveness clock, which stops where no sweep runs; '
   'last_heartbeat_at tells the time by the wall clock. NULL for a worker that has ended, and on a '
@@ -142,10 +142,9 @@ COMMENT ON COLUMN pulse.worker_status.silent IS
   'The next sweep finds the worker lost: no heartbeat came within the threshold, or the attached '
   'session has ended';
 COMMENT ON COLUMN pulse.worker_status.attached IS
-  'The worker lives and the worker''s attached session is there; false as soon as the session has '
-  'ended';
+  'The worker lives and its attached session is there; false as soon as the session has ended';
 COMMENT ON COLUMN pulse.worker_status.reason IS
-  'Why the worker ended; of a worker that drains or stops, who has asked the worker to, and when';
+  'Why the worker ended; of a worker that drains or stops, who has asked it to, and when';
 COMMENT ON COLUMN pulse.worker_status.id IS 'Id of the worker';
 COMMENT ON COLUMN pulse.worker_status.name IS 'Name that the worker gave';
 COMMENT ON COLUMN pulse.worker_status.hostname IS 'Machine of the worker';
@@ -184,8 +183,8 @@ CREATE OR REPLACE VIEW pulse.stale AS
    WHERE j.is_late OR NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
-  'Running jobs whose worker is not alive, or whose attached session the client has ended, or '
-  'that are past their timeout or stall_timeout, by task: the next sweep recovers the jobs, once '
+  'Running jobs whose worker is not alive, or whose attached session the client has ended, or that '
+  'are past their timeout or stall_timeout, by task: the next sweep recovers them, once '
   'disconnect_grace is over.';
 COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of the jobs';
 COMMENT ON COLUMN pulse.stale.late_jobs IS
@@ -227,7 +226,7 @@ COMMENT ON COLUMN pulse.schedules.last_error_at IS 'Due time of the last refused
 COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
 COMMENT ON COLUMN pulse.schedules.ahead IS
   'How far the last due time lies in the future, after the clock was set back; the schedule waits '
-  'for the clock unless resume_schedule starts the schedule from now';
+  'for the clock unless resume_schedule starts it from now';
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
   SELECT q.queue_name, q.concurrency, q.total,
@@ -256,7 +255,7 @@ COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level
 COMMENT ON COLUMN pulse.queue_settings.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_settings.total IS
-  'How many jobs of the level and of all queues within the level run at a time; NULL: no limit';
+  'How many jobs of the level and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_settings.paused IS
   'The queue or level is paused by its own name, or by the end of a job';
 COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
@@ -265,8 +264,7 @@ COMMENT ON COLUMN pulse.queue_settings.is_strict IS
 COMMENT ON COLUMN pulse.queue_settings.on_dead IS
   'How a strict queue acts when a job ends failed, quarantined or expired: continue or pause';
 COMMENT ON COLUMN pulse.queue_settings.rate IS
-  'How many jobs of the level and of all queues within the level are claimed in each per; NULL: '
-  'no limit';
+  'How many jobs of the level and of all queues within it are claimed in each per; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_settings.per IS
   'The time in which rate jobs are claimed; NULL: 1 s';
 COMMENT ON COLUMN pulse.queue_settings.burst IS
@@ -292,4 +290,4 @@ COMMENT ON COLUMN pulse.task_settings.expires_after IS
 COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
 COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';
 COMMENT ON COLUMN pulse.task_settings.dead_letter IS
-  'Task of the job that a job adds which ends failed, quarantined or expired';
+  'Task of the job that a job adds when it ends failed, quarantined or expired';

@@ -1,8 +1,8 @@
--- Graphile Worker's three functions for operators: the functions complete, fail or reschedule jobs
--- by id. The functions have no token, so they never change a running job. The functions lock rows
--- in id order without waiting, and a notice lists the jobs left alone. Only reschedule_jobs locks
--- keys: the function tries the key of each failed job that goes live again. Jobs that failed for
--- good are rows of pulse.finished_job, and the same functions change the rows there.
+-- Graphile Worker's three functions for operators complete, fail or reschedule jobs by id. They
+-- have no token, so they never change a running job. They lock rows in id order without waiting,
+-- and a notice lists the jobs left alone. Only reschedule_jobs locks keys: it tries the key of each
+-- failed job that goes live again. Jobs that failed for good are rows of pulse.finished_job, and
+-- the same functions change them there.
 
 CREATE OR REPLACE FUNCTION pulse_internal.report_skipped(job_ids bigint[], what text, hint text)
   RETURNS void
@@ -38,7 +38,7 @@ BEGIN
     'quarantined, cancelled or expired', 'retry_job lets one run again.');
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_failed(bigint[]) IS
-  'Locks the failed jobs among these in id order, without waiting, and returns the jobs; a notice '
+  'Locks the failed jobs among these in id order, without waiting, and returns them; a notice '
   'lists the jobs that ended in another way without completing.';
 
 -- State is NULL, because the job is not live.
@@ -135,7 +135,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.finish_waiting(bigint[], pulse.finished_state, text, bigint) IS
-  'Ends locked jobs that do not run and returns the jobs as they were. cancelled_by: the parent '
+  'Ends locked jobs that do not run and returns them as they were. cancelled_by: the parent '
   'because of which the jobs end.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.complete_failed(job_ids bigint[]) RETURNS SETOF pulse.job
@@ -156,7 +156,7 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.complete_failed(bigint[]) IS
-  'Completes jobs that failed for good and returns the jobs as they were.';
+  'Completes jobs that failed for good and returns them as they were.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
@@ -170,10 +170,10 @@ BEGIN
   UNION ALL SELECT * FROM pulse_internal.complete_failed(complete_jobs.job_ids);
 END $$;
 COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
-  'Completes waiting and failed jobs by hand and returns the jobs as they were, failed jobs with '
-  'a state of NULL. keep_completed decides whether the jobs are kept. Running, quarantined, '
-  'cancelled and expired jobs, and jobs locked by another transaction, are left alone, with a '
-  'notice. Ids of no job, and NULL, name no job. Raises PU005 for an id lost in a failover.';
+  'Completes waiting and failed jobs by hand and returns them as they were, failed jobs with a '
+  'state of NULL. keep_completed decides whether they are kept. Running, quarantined, cancelled '
+  'and expired jobs, and jobs locked by another transaction, are left alone, with a notice. Ids of '
+  'no job, and NULL, name no job. Raises PU005 for an id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
@@ -275,9 +275,9 @@ BEGIN
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
 COMMENT ON FUNCTION pulse_internal.reschedule_failed(bigint[], timestamptz, int, int, int) IS
-  'Gives failed jobs these values, makes the jobs live again that have attempts left by the new '
-  'values, and returns all jobs; never waits. Raises PU004 where a job would have used more '
-  'attempts than max_attempts.';
+  'Gives failed jobs these values, makes those live again that have attempts left by the new '
+  'values, and returns all; never waits. Raises PU004 where a job would have used more attempts '
+  'than max_attempts.';
 
 CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
@@ -322,11 +322,10 @@ BEGIN
     reschedule_jobs.attempts, reschedule_jobs.max_attempts);
 END $$;
 COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
-  'Changes waiting and failed jobs and returns the jobs; NULL leaves a value unchanged. A failed '
-  'job that gets an attempt again, by attempts or max_attempts, goes live again; any other failed '
-  'job stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, '
-  'failed jobs whose key a live job has, and jobs locked by another transaction, are left alone, '
-  'with a notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 '
-  'for a value out of range, for a waiting job that would be left without an attempt and for a '
-  'failed job that would have used more attempts than max_attempts, PU005 for an id lost in a '
-  'failover.';
+  'Changes waiting and failed jobs and returns them; NULL leaves a value unchanged. A failed job '
+  'that gets an attempt again, by attempts or max_attempts, goes live again; any other failed job '
+  'stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, failed '
+  'jobs whose key a live job has, and jobs locked by another transaction, are left alone, with a '
+  'notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 for a '
+  'value out of range, for a waiting job that would be left without an attempt and for a failed '
+  'job that would have used more attempts than max_attempts, PU005 for an id lost in a failover.';

@@ -95,7 +95,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_graphile(text, text) IS
   'Raises PU005 where the schema has no such table of Graphile Worker, 42501 where reading the '
-  'table or deleting from the table would run code that is not the server''s.';
+  'table or deleting from it would run code that is not the server''s.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -160,7 +160,7 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_jobs(text) IS
-  'Returns all jobs of Graphile Worker, in the order in which the jobs were added.';
+  'Returns all jobs of Graphile Worker, in the order in which they were added.';
 
 -- A failed job keeps its key as a mere note, so that a failed job never stands in the way.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_spec(
@@ -181,8 +181,7 @@ EXCEPTION WHEN SQLSTATE 'PU004' THEN
   fault := SQLERRM;
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_spec(pulse.job) IS
-  'Returns a job of Graphile Worker as pg_pulse would store the job, or why pg_pulse cannot store '
-  'the job.';
+  'Returns a job of Graphile Worker as pg_pulse would store it, or why pg_pulse cannot.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.take_graphile_job(theirs pulse.job, spec pulse.job_spec)
   RETURNS void
@@ -232,7 +231,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_crontabs(text) IS
   'Returns how many crontab items Graphile Worker knows, and when Graphile Worker last executed '
-  'each item.';
+  'each.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.delete_graphile_jobs(home text, ids bigint[])
   RETURNS void

@@ -1,7 +1,7 @@
 -- Operations: changes of many jobs at once by an operator. An operation is a row that names the
--- action and the jobs by a filter. Each step is a call, and so a transaction: the step reads the
--- next jobs in order of the ids, and stores how far the step came. So a program that dies loses
--- nothing, and any other program goes on. operation_step.sql has the actions.
+-- action and the jobs by a filter. Each step is a call, and so a transaction: it reads the next
+-- jobs in order of the ids, and stores how far it came. So a program that dies loses nothing, and
+-- any other program goes on. operation_step.sql has the actions.
 
 COMMENT ON TABLE pulse.operation IS
   'Changes of many jobs at once by operators: which action, by whom, and how far the operation '

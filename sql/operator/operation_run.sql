@@ -77,15 +77,14 @@ BEGIN
   RETURN started;
 END $$;
 COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
-  'Notes that an operator is about to change many jobs, and returns the operation; '
-  'run_operation() makes the changes. action: retry (failed and quarantined jobs), cancel, '
-  'reschedule or fail (waiting jobs). filter: conditions, and a job must meet all conditions: '
-  'states, task, queue, key, error (a part of the last error), error_line (of the last error, as '
-  'list_failures() returns the line), ids, older_than and newer_than (by the time of the add). {} '
-  'means every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and '
-  'max_attempts of reschedule. Jobs added later are left alone. actor: for the record, the person '
-  'or program behind the role, at most 128 characters. Raises PU004 for anything else, PU005 for '
-  'an id lost in a failover.';
+  'Notes that an operator is about to change many jobs, and returns the operation; run_operation() '
+  'makes the changes. action: retry (failed and quarantined jobs), cancel, reschedule or fail '
+  '(waiting jobs). filter: conditions, all of which a job must meet: states, task, queue, key, '
+  'error (a part of the last error), error_line (of the last error, as list_failures() returns '
+  'it), ids, older_than and newer_than (by the time of the add). {} means every job. arguments: '
+  'reason of cancel, error of fail, run_at, priority, attempts and max_attempts of reschedule. '
+  'Jobs added later are left alone. actor: for the record, the person or program behind the role, '
+  'at most 128 characters. Raises PU004 for anything else, PU005 for an id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
   RETURNS pulse.operation
@@ -105,7 +104,7 @@ BEGIN
   RETURN found_operation;
 END $$;
 COMMENT ON FUNCTION pulse_internal.locked_operation(bigint) IS
-  'Locks an operation and returns the operation. Raises PU005 for an unknown operation.';
+  'Locks an operation and returns it. Raises PU005 for an unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.step(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
@@ -128,8 +127,8 @@ COMMENT ON FUNCTION pulse_internal.step(pulse.operation, bigint[]) IS
   'Applies the action of an operation to these jobs, and returns to how many, and why an undo '
   'leaves jobs alone.';
 
--- A single job that no change can have would keep the operation in running for ever. An undo has
--- put the jobs in order; an action takes parents first.
+-- A single job whose change raises an error would keep the operation in running for ever. An undo
+-- has put the jobs in order; an action takes parents first.
 CREATE OR REPLACE FUNCTION pulse_internal.step_apart(
     o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -240,8 +239,8 @@ BEGIN
   RETURN o;
 END $$;
 COMMENT ON FUNCTION pulse.stop_operation(bigint) IS
-  'Ends an operation before the last step, and returns the operation; changes of earlier steps '
-  'stay. An ended operation is returned unchanged. Raises PU005 for an unknown operation.';
+  'Ends an operation before the last step, and returns it; changes of earlier steps stay. An ended '
+  'operation is returned unchanged. Raises PU005 for an unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse.undo_operation(operation_id bigint, actor text = NULL)
   RETURNS pulse.operation
@@ -272,12 +271,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
   'Starts an operation that takes another operation back, and returns the new operation; '
-  'run_operation() makes the changes. The call stops the other operation if the other operation '
-  'still runs. Jobs that have moved since, because the jobs ran, ended or were changed, are left '
-  'alone and count as skipped, as do jobs that cannot come back: skipped_because counts the '
-  'reasons, and pulse.operation_job.undo has the reason of each job. A second call returns the '
-  'same undo. Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an '
-  'unknown operation.';
+  'run_operation() makes the changes. The call stops the other operation if it still runs. Jobs '
+  'that have moved since, because they ran, ended or were changed, are left alone and count as '
+  'skipped, as do jobs that cannot come back: skipped_because counts the reasons, and '
+  'pulse.operation_job.undo has the reason of each job. A second call returns the same undo. '
+  'Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an unknown '
+  'operation.';
 
 CREATE OR REPLACE FUNCTION pulse.note_operation(
     action text, subject json, actor text = NULL) RETURNS bigint

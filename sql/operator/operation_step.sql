@@ -70,7 +70,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.noted_waits(bigint) IS
   'Returns for which parents a job waits, and which parents have ended otherwise than by '
-  'completing, as an operation notes parents.';
+  'completing, as an operation notes them.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
     operation_id bigint, job_id bigint, stamp text, before json)
@@ -80,12 +80,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_change(
   VALUES (operation_id, job_id, stamp, before);
 $$;
 COMMENT ON FUNCTION pulse_internal.note_change(bigint, bigint, text, json) IS
-  'Notes how an operation left a job, and how the job was before, without the documents.';
+  'Notes how an operation left a job, and how it was before, without the documents.';
 
 -- --- the actions --------------------------------------------------------------------------------
 
--- The jobs come one after the other, because a job that goes live takes its key, and children with
--- the job.
+-- The jobs come one after the other, because a job that goes live takes its key and children along.
 CREATE OR REPLACE FUNCTION pulse_internal.step_retry(o pulse.operation, job_ids bigint[])
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

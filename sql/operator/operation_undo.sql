@@ -1,6 +1,6 @@
--- The steps of an undo: each job of an operation comes back as the job was, with the other rows
--- that the action changed, or the step leaves the job alone and notes why. docs/operations.md has
--- the table of the values that come back.
+-- The steps of an undo: each job of an operation comes back as it was, with the other rows that the
+-- action changed, or the step leaves it alone and notes why. docs/operations.md has the table of
+-- the values that come back.
 
 COMMENT ON COLUMN pulse.operation_job.undo IS
   'done, or why the undo left the job alone; NULL before the undo';
@@ -93,7 +93,7 @@ EXCEPTION WHEN SQLSTATE 'PU004' THEN
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_first(bigint, bigint[]) IS
   'Returns the jobs of with_parents() in an order in which each job comes after the parents for '
-  'which the job waited.';
+  'which it waited.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_on_record(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -135,11 +135,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.why_not_cancelled(pulse.finished_job, bigint[], bigint[]) IS
   'Returns why a job that was cancelled because of a parent among these would not be cancelled '
-  'now; NULL where the job would be cancelled. were_live: the parents that were live before the '
-  'operation.';
+  'now; NULL where it would be. were_live: the parents that were live before the operation.';
 
 -- The jobs that wait for the retried job are judged again: jobs that the retry brought back end
--- because of the job.
+-- because of it.
 CREATE OR REPLACE FUNCTION pulse_internal.undo_retry(change pulse.operation_job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -175,8 +174,8 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_retry(pulse.operation_job) IS
-  'Ends a retried job as the job had ended before, and returns NULL; or why the undo leaves the '
-  'job alone.';
+  'Ends a retried job as it had ended before, and returns NULL; or why the undo leaves the job '
+  'alone.';
 
 -- --- cancel and fail ----------------------------------------------------------------------------
 
@@ -220,8 +219,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.why_not_back(pulse.operation_job, pulse.finished_job, bigint[]) IS
-  'Returns why a job that an operation ended cannot come back; NULL where the job can, and is '
-  'locked.';
+  'Returns why a job that an operation ended cannot come back; NULL where it can, and is locked.';
 
 -- The jobs cancelled because of the ended job come back, too. left_after: how many jobs do not come
 -- back, because another job has the key.
@@ -244,7 +242,7 @@ BEGIN
   PERFORM pulse_internal.restore_job(
     ended, coalesce(pulse_internal.live_parent(ended.id), parents[cardinality(parents)]),
     change.before);
-  -- The end of the job has paused the job's strict queue.
+  -- The end of the job has paused its strict queue.
   DELETE FROM pulse.queue_pause AS p
    WHERE p.queue_name = ended.queue_name AND p.job_id = ended.id
      AND p.created_at >= ended.finished_at;

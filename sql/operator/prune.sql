@@ -1,7 +1,7 @@
 -- Retention: rows past their age are deleted, oldest first, in bounded steps. Each kind of row has
--- an index in order of age, so a step reads only the rows that the step deletes; a step skips
--- locked rows. The plans are pinned, because fresh statistics of a table that was just emptied or
--- filled would make the planner read the whole table.
+-- an index in order of age, so a step reads only the rows that it deletes; it skips locked rows.
+-- The plans are pinned, because fresh statistics of a table that was just emptied or filled would
+-- make the planner read the whole table.
 
 CREATE OR REPLACE FUNCTION pulse_internal.retention(keep_us bigint) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -41,7 +41,7 @@ COMMENT ON FUNCTION pulse_internal.prune_by_age(regclass, name, timestamptz, int
   'many.';
 
 -- The second reading, after the lock, sees a child that a session added between the first reading
--- and the lock: the add locks the record too. The dependencies of a cancelled job go with the job's
+-- and the lock: the add locks the record too. The dependencies of a cancelled job go with its
 -- record.
 CREATE OR REPLACE FUNCTION pulse_internal.delete_records(places tid[]) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -162,8 +162,7 @@ COMMENT ON FUNCTION pulse_internal.prune_flows(timestamptz, int) IS
   'Deletes at most max_count flows that were added before this time and have no live job; returns '
   'how many.';
 
--- An operation goes after the operation's jobs, so that a step never deletes more than max_count
--- rows.
+-- An operation goes after its jobs, so that a step never deletes more than max_count rows.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_operations(before timestamptz, max_count int)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

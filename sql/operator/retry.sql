@@ -1,6 +1,6 @@
 -- Jobs that an operator runs once more: a finished job goes live again, and an operator takes a
--- running job from its worker. The functions try the lock of a job key, and give the lock back once
--- the job is live.
+-- running job from its worker. The functions try the lock of a job key, and give it back once the
+-- job is live.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -28,7 +28,7 @@ COMMENT ON COLUMN pulse.finished_job.before_end IS
   'Of a job cancelled because of a parent, values of the live row that no other column here has, '
   'as last_error; NULL without any';
 
--- The jobs that a parent takes along come back with the parent, as the jobs were.
+-- The jobs that a parent takes along come back with it, as they were.
 CREATE OR REPLACE FUNCTION pulse_internal.left_behind(job pulse.job) RETURNS json
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -81,12 +81,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint, json) IS
   'Moves a finished job, whose key is_key_free has locked, back to the live jobs, with these '
-  'values; the job waits on this parent. before: the live row as the row was, where the end is '
-  'taken back; NULL where the job is to run again.';
+  'values; the job waits on this parent. before: the live row as it was, where the end is taken '
+  'back; NULL where the job is to run again.';
 
--- Of two calls that revive one parent each, each call sees the parent of the other call as failed.
--- So each call first locks the jobs cancelled because of its own parent: the later call waits, or
--- leaves its parent alone.
+-- Of two calls that revive one parent each, each sees the parent of the other as failed. So each
+-- first locks the jobs cancelled because of its own parent: the later call waits, or leaves its
+-- parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_cancelled(parent_id bigint, waits boolean = false)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -144,13 +144,13 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_ended_job(bigint) IS
   'Locks for an operator the record of an ended job, and the records of jobs cancelled because of '
-  'the job; returns the record, or NULL without a record. Raises 55P03 where another transaction '
-  'holds a record for more than a second.';
+  'it; returns the record, or NULL without one. Raises 55P03 where another transaction holds a '
+  'record for more than a second.';
 
--- Jobs cancelled because of a parent wait again once no parent of the job has failed. Where an undo
--- takes back the end of a parent, the jobs that ended since that end wait again as they had waited,
--- with the parent. A row that stays says because of which parent: a transaction whose snapshot is
--- older fails at the change.
+-- Jobs cancelled because of a parent wait again once none of their parents has failed. Where an
+-- undo takes back the end of a parent, the jobs that ended since that end wait again as they had
+-- waited, with the parent. A row that stays says because of which parent: a transaction whose
+-- snapshot is older fails at the change.
 CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(
     parent_id bigint, since timestamptz = '-infinity')
   RETURNS int
@@ -293,8 +293,8 @@ COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'and all attempts, and returns the job; a start_by in the past is taken away. A job that is '
   'still live is returned unchanged, with a notice. Raises PU005 for an unknown job, PU010 for a '
   'completed job, while another live job has the key, and while a transaction in progress adds or '
-  'removes a job under the key, 55P03 where another transaction, as a transaction that adds a job '
-  'after this job, holds the record for more than a second.';
+  'removes a job under the key, 55P03 where another transaction, as one that adds a job after this '
+  'job, holds the record for more than a second.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

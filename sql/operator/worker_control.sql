@@ -1,6 +1,5 @@
 -- Requests of operators to workers: to drain, to stop, or to be lost (force_unlock_workers). The
--- request is the status in the heartbeat row, so the next heartbeat and every later claim read the
--- request.
+-- request is the status in the heartbeat row, so the next heartbeat and every later claim read it.
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_worker(worker_id bigint, wanted text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -43,10 +42,10 @@ BEGIN
   RETURN pulse_internal.order_worker(drain_worker.worker_id, 'draining');
 END $$;
 COMMENT ON FUNCTION pulse.drain_worker(bigint) IS
-  'Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a limit, and '
-  'leaves. Returns draining, stopping (asked before), or lost or stopped when the worker has '
-  'ended. Make the call outside a transaction block, which would hold up the worker''s '
-  'heartbeats. Raises PU002 for an unknown worker.';
+  'Asks a worker to drain: it gets no more jobs, finishes its jobs, without a limit, and leaves. '
+  'Returns draining, stopping (asked before), or lost or stopped when the worker has ended. Make '
+  'the call outside a transaction block, which would hold up the worker''s heartbeats. Raises '
+  'PU002 for an unknown worker.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -56,10 +55,10 @@ BEGIN
   RETURN pulse_internal.order_worker(stop_worker.worker_id, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
-  'Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own grace '
-  'period, and leaves. Returns stopping, or lost or stopped when the worker has ended. Make the '
-  'call outside a transaction block, which would hold up the worker''s heartbeats. Raises PU002 '
-  'for an unknown worker.';
+  'Asks a worker to stop: it gets no more jobs, finishes its jobs within its own grace period, and '
+  'leaves. Returns stopping, or lost or stopped when the worker has ended. Make the call outside a '
+  'transaction block, which would hold up the worker''s heartbeats. Raises PU002 for an unknown '
+  'worker.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_workers(worker_names text[], wanted text)
   RETURNS int

@@ -1,5 +1,5 @@
 -- Fair levels: extension/limit/fair_turn.cpp gives turns to the queues within a level. A job that
--- no worker claims would keep its place for ever, so a sweep parks the job until the next turn.
+-- no worker claims would keep its place for ever, so a sweep parks it until the next turn.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_turn_awaited(level text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_turn_awaited';

@@ -44,8 +44,8 @@ BEGIN
   RETURN names[cardinality(names) - 1] || '/*';
 END $$;
 COMMENT ON FUNCTION pulse_internal.members_with(text) IS
-  'Returns the name that stands for this queue among the members of the queue''s level: mail/* '
-  'for mail/x; NULL for a queue within no level.';
+  'Returns the name that stands for this queue among the members of its level: mail/* for mail/x; '
+  'NULL for a queue within no level.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.stored_settings(queue_name text, members text)
   RETURNS pulse.queue
@@ -63,8 +63,8 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.stored_settings(text, text) IS
-  'Returns the settings of a queue, else the settings of the members of the queue''s level; all '
-  'NULL: the queue has no settings.';
+  'Returns the settings of a queue, else the settings of the members of its level; all NULL: the '
+  'queue has no settings.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_paused(
     queue_name text, members text, was_paused boolean)
@@ -155,8 +155,7 @@ BEGIN
     LIMIT max_jobs;
 END $$;
 COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
-  'Returns the open and running jobs of a level and of all queues within the level, at most '
-  'max_jobs.';
+  'Returns the open and running jobs of a level and of all queues within it, at most max_jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_places_left(
     queue_name text, OUT places_left bigint, OUT level text, OUT total int, OUT paused boolean,
@@ -165,5 +164,5 @@ CREATE OR REPLACE FUNCTION pulse_internal.level_places_left(
 COMMENT ON FUNCTION pulse_internal.level_places_left(text) IS
   'Returns how many more jobs the levels of a queue let the queue open (NULL: no limit), which '
   'level has the fewest places left, the total of that level, whether a level is paused, how many '
-  'jobs the queue runs at a time, whether the queue is strict, and whether a rate leaves the '
-  'fewest places and when the rate leaves more.';
+  'jobs the queue runs at a time, whether it is strict, and whether a rate leaves the fewest '
+  'places and when the rate leaves more.';

@@ -1,6 +1,5 @@
--- Pauses. A pause is no setting: pg_pulse stores a pause apart from settings, and a pause changes
--- no setting. A pause or resumption of a queue by name holds before a pause of the members of the
--- queue's level.
+-- Pauses. A pause is no setting: pg_pulse stores it apart from settings, and it changes none. A
+-- pause or resumption of a queue by name holds before a pause of the members of its level.
 
 COMMENT ON TABLE pulse.queue_pause IS
   'Queues and levels that were paused or resumed by name, and strict queues that the ends of jobs '
@@ -16,7 +15,7 @@ COMMENT ON COLUMN pulse.queue_pause.paused_by IS
 COMMENT ON COLUMN pulse.schedule.paused_at IS
   'When the schedule was paused; NULL while the schedule runs';
 COMMENT ON COLUMN pulse.schedule.paused_by IS
-  'The role that has paused the schedule, or loaded the schedule''s crontab';
+  'The role that has paused the schedule, or loaded its crontab';
 COMMENT ON COLUMN pulse.queue_pause.is_paused IS
   'False: an operator has resumed the queue, so a pause of the members of the level does not hold '
   'for the queue';
@@ -45,8 +44,8 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settings_in_force(text) IS
-  'Returns the settings that hold for a queue, of the queue or of the members of the queue''s '
-  'level, under the queue''s name, and whether an operator has paused the queue.';
+  'Returns the settings that hold for a queue, of the queue or of the members of its level, under '
+  'its name, and whether an operator has paused it.';
 
 -- The caller has the queue's lock.
 CREATE OR REPLACE FUNCTION pulse_internal.store_pause(queue_name text, is_paused boolean)
@@ -91,11 +90,11 @@ BEGIN
   RETURN pulse.set_queue(pause_queue.queue_name, paused => true);
 END $$;
 COMMENT ON FUNCTION pulse.pause_queue(text) IS
-  'Pauses a queue and all queues within the queue, and returns the settings that hold for the '
-  'queue, which stay: once the call commits, no worker claims a job of the queues before '
-  'resume_queue. The name mail/* stands for the direct members of mail that no operator paused or '
-  'resumed by name. Running jobs go on. A notice says if the queue has neither settings nor jobs. '
-  'Raises PU004 as set_queue does.';
+  'Pauses a queue and all queues within it, and returns the settings that hold for the queue, '
+  'which stay: once the call commits, no worker claims a job of the queues before resume_queue. '
+  'The name mail/* stands for the direct members of mail that no operator paused or resumed by '
+  'name. Running jobs go on. A notice says if the queue has neither settings nor jobs. Raises '
+  'PU004 as set_queue does.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

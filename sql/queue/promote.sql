@@ -64,13 +64,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.reconcile_queues(
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
 COMMENT ON FUNCTION pulse_internal.reconcile_queues(int, timestamptz) IS
   'Checks max_count queues (0: all) until that time, sets the queue marks of queues with a free '
-  'place and a waiting job, and returns how many queue marks the call set. The next call goes on '
-  'where a bounded call ended.';
+  'place and a waiting job, and returns how many. The next call goes on where a bounded call '
+  'ended.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
 COMMENT ON FUNCTION pulse_internal.lock_queue(text) IS
-  'Takes the queue''s lock until the transaction ends; waits for the lock.';
+  'Waits for the queue''s lock, and holds it until the transaction ends.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_level(level text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_level';
@@ -81,12 +81,11 @@ COMMENT ON FUNCTION pulse_internal.try_lock_level(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.is_queue_locked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
 COMMENT ON FUNCTION pulse_internal.is_queue_locked(text) IS
-  'Returns whether another transaction holds the queue''s lock, as a promotion does until the '
-  'promotion ends.';
+  'Returns whether another transaction holds the queue''s lock, as a promotion does until it ends.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.queue_lock(
     queue_name text, OUT level text, OUT holder text)
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_queue_lock';
 COMMENT ON FUNCTION pulse_internal.queue_lock(text) IS
   'Returns which level of a queue, or the queue itself, is locked, and by which transaction, as '
-  'pg_locks.virtualtransaction names the transaction; NULLs where is_queue_locked is false.';
+  'pg_locks.virtualtransaction names it; NULLs where is_queue_locked is false.';

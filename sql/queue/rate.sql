@@ -1,7 +1,7 @@
 -- Rates of levels: extension/limit/rate.cpp has the rules of rates.
 
 COMMENT ON TABLE pulse.queue_rate IS
-  'The tokens of levels with a rate, as the last promotion left the tokens. Dumped.';
+  'The tokens of levels with a rate, as the last promotion left them. Dumped.';
 COMMENT ON COLUMN pulse.queue_rate.queue_name IS 'Name of the queue or level';
 COMMENT ON COLUMN pulse.queue_rate.full_live_us IS
   'When the level has all its tokens again if no job is claimed, in microseconds of the liveness '
@@ -37,5 +37,5 @@ CREATE OR REPLACE FUNCTION pulse_internal.tokens_of(
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_tokens_of';
 COMMENT ON FUNCTION pulse_internal.tokens_of(text) IS
   'Returns how many tokens a level has, how many of the tokens the open jobs use, and when the '
-  'level gets the next token that the level needs (NULL: a token is there, or a claim frees a '
-  'token). NULL without a rate.';
+  'level gets the next token that it needs (NULL: a token is there, or a claim frees a token). '
+  'NULL without a rate.';

@@ -42,8 +42,8 @@ BEGIN
   PERFORM pulse_internal.note_levels(queue_name, queue_name LIKE '%/*');
 END $$;
 COMMENT ON FUNCTION pulse_internal.park_open(text) IS
-  'Parks the unclaimed open jobs of a queue and of all queues within the queue, and sets the '
-  'queue marks of the queue and of the jobs'' queues.';
+  'Parks the unclaimed open jobs of a queue and of all queues within it, and sets the queue marks '
+  'of the queue and of the jobs'' queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_settings_of(queue_name text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -165,22 +165,22 @@ END $$;
 COMMENT ON FUNCTION
   pulse.set_queue(text, int, boolean, int, int, interval, int, boolean, int, boolean,
                   text) IS
-  'Stores settings of a queue and returns the settings that hold for the queue; NULL leaves a '
-  'setting unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of '
-  'exactly this name run at a time; total, how many jobs of the queue and of all queues within the '
-  'queue: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in each per (1 '
-  's to 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused => true calls '
-  'pause_queue, false resume_queue, of any queue; without another argument no setting is stored. '
-  'Where a level is fair the queues within the level, however deep, take turns to start jobs, and '
-  'weight (1 to 1000) is how many jobs a queue starts in a turn. The outermost fair level gives '
-  'the turns; fair and weight of a level between do nothing, which a notice tells. The name mail/* '
-  'stands for the members of mail that have no settings of their own; the weight of mail/* holds '
-  'for deeper queues too, unless a nearer level has settings of members. Running jobs go on. A '
-  'strict queue runs one job at a time: once a job has been claimed, no other job starts before '
-  'that job has ended, whatever retries the job has. on_dead says how a strict queue acts when a '
-  'job ends failed, quarantined or expired: continue, or pause, which resume_queue ends. Raises '
-  'PU004 for a value out of range, a name of more than four levels, a strict queue of another '
-  'concurrency than 1, on_dead pause without strict, and per or burst without rate.';
+  'Stores settings of a queue and returns the settings that hold for it; NULL leaves a setting '
+  'unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of exactly this '
+  'name run at a time; total, how many jobs of the queue and of all queues within it: mail/x is '
+  'within mail. Of the same jobs, rate (1 to 1000000) are claimed in each per (1 s to 366 days, of '
+  '24 hours; 1 s), and burst (as many as rate) at once. paused => true calls pause_queue, false '
+  'resume_queue, of any queue; without another argument no setting is stored. Where a level is '
+  'fair the queues within the level, however deep, take turns to start jobs, and weight (1 to '
+  '1000) is how many jobs a queue starts in a turn. The outermost fair level gives the turns; fair '
+  'and weight of a level between do nothing, which a notice tells. The name mail/* stands for the '
+  'members of mail that have no settings of their own; the weight of mail/* holds for deeper '
+  'queues too, unless a nearer level has settings of members. Running jobs go on. A strict queue '
+  'runs one job at a time: once a job has been claimed, no other job starts before that job has '
+  'ended, whatever retries the job has. on_dead says how a strict queue acts when a job ends '
+  'failed, quarantined or expired: continue, or pause, which resume_queue ends. Raises PU004 for a '
+  'value out of range, a name of more than four levels, a strict queue of another concurrency than '
+  '1, on_dead pause without strict, and per or burst without rate.';
 
 CREATE OR REPLACE FUNCTION pulse.unset_queue(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -205,7 +205,6 @@ BEGIN
   RETURN is_stored;
 END $$;
 COMMENT ON FUNCTION pulse.unset_queue(text) IS
-  'Takes all settings of a queue and the queue''s pause away and returns whether the queue had '
-  'any. From then on the queue has the settings of the members of its level (mail/* for mail/x) '
-  'if the settings are stored, else the queue runs one job at a time. Running jobs go on. Raises '
-  'PU004 as set_queue does.';
+  'Takes away all settings of a queue and its pause, and returns whether it had any. From then on '
+  'it has the settings of the members of its level (mail/* for mail/x) if such settings are '
+  'stored, else it runs one job at a time. Running jobs go on. Raises PU004 as set_queue does.';

@@ -1,5 +1,5 @@
--- Strict queues: a claimed job keeps its place until the job has ended, and the end of a dead job
--- may pause the queue. extension/queue/places.cpp has the order for promotions.
+-- Strict queues: a claimed job keeps its place until it has ended, and the end of a dead job may
+-- pause the queue. extension/queue/places.cpp has the order for promotions.
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_strict(stored pulse.queue) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

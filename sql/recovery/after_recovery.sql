@@ -1,6 +1,5 @@
--- The steps of a sweep after recovery. Each step is a call of its own that tries the locks of the
--- step's tables first. Where another transaction has a lock, the step leaves the work to the next
--- sweep.
+-- The steps of a sweep after recovery. Each step is a call of its own that tries the locks of its
+-- tables first. Where another transaction has a lock, the step leaves the work to the next sweep.
 
 -- An error of a row concerns that row alone, and no other step.
 CREATE OR REPLACE FUNCTION pulse_internal.try_returned(max_jobs int, ends timestamptz) RETURNS void

@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW pulse_internal.host_pairs AS
     FROM pulse.worker AS me
     JOIN pulse.worker AS other ON other.id <> me.id
      AND (other.state IN ('alive', 'draining')
-          -- A lost worker may still have jobs, which the end of the worker's process sets free.
+          -- A lost worker may still have jobs, which the end of its process sets free.
           OR other.id IN (SELECT h.worker_id FROM pulse.heartbeat AS h
                            WHERE h.verdict = 'lost' AND h.lost_cause IN ('session', 'host')))
    WHERE other.hostname = me.hostname OR other.boot_id = me.boot_id;
@@ -34,8 +34,8 @@ BEGIN
     ELSE live_us - beat.beat_live_us > pulse_internal.least_threshold_us(beat.interval_us) END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_gone_from_host(pulse.heartbeat, bigint) IS
-  'Returns whether a worker of another boot or pid namespace has gone: the worker''s session '
-  'ended and the worker missed one heartbeat, or the worker missed two heartbeats.';
+  'Returns whether a worker of another boot or pid namespace has gone: its session ended and the '
+  'worker missed one heartbeat, or the worker missed two.';
 
 CREATE OR REPLACE FUNCTION pulse.check_host(worker_id bigint)
   RETURNS TABLE (id bigint, pid int, process_start text)
@@ -74,8 +74,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.check_host(bigint) IS
   'Checks, for a worker that has just registered, the other workers of the same machine. The call '
-  'declares workers of another boot or pid namespace lost when their session ended or the workers '
-  'missed two heartbeats. Returns the workers whose processes the caller can see: for each '
-  'without such a process (no such pid, or another process_start), call declare_lost(). While '
-  'pulse.host_check is off the call does nothing. Raises PU002 for a caller that is unknown, lost '
-  'or stopped, PU007 outside READ COMMITTED.';
+  'declares workers of another boot or pid namespace lost when their session ended or they missed '
+  'two heartbeats. Returns the workers whose processes the caller can see: for each without such a '
+  'process (no such pid, or another process_start), call declare_lost(). While pulse.host_check is '
+  'off the call does nothing. Raises PU002 for a caller that is unknown, lost or stopped, PU007 '
+  'outside READ COMMITTED.';

@@ -10,7 +10,7 @@ BEGIN
          > greatest(beat.threshold_us, pulse_internal.least_threshold_us(beat.interval_us));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_silent(pulse.heartbeat, bigint) IS
-  'Returns whether the last heartbeat of this worker is older than the worker''s threshold.';
+  'Returns whether the last heartbeat of this worker is older than its threshold.';
 
 -- Judges one version of a heartbeat row. Each sweep asks for each worker.
 CREATE OR REPLACE FUNCTION pulse_internal.loss_cause(beat pulse.heartbeat, live_us bigint)
@@ -49,7 +49,7 @@ BEGIN
         ELSE greatest(live_us, beat.beat_live_us) END;
     WHEN 'unknown' THEN
       beat.attachment := NULL;
-      -- A worker without heartbeats had only the session: the worker's silence begins now.
+      -- A worker without heartbeats had only the session: its silence begins now.
       beat.beat_live_us := CASE WHEN beat.interval_us = 0
         THEN greatest(live_us, beat.beat_live_us) ELSE beat.beat_live_us END;
     ELSE NULL;
@@ -121,9 +121,9 @@ COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
 -- transaction locks, and counts the running jobs of the worker as skipped.
 --
 -- The lock of a row has the last word: a heartbeat that came before the lock counts, a later
--- heartbeat waits and hears "lost". live_us is older than any lock, so no beat seems older than the
--- beat is. A worker that lives after all gets the row back: the savepoint ends, and the next
--- check skips the worker.
+-- heartbeat waits and hears "lost". live_us is older than any lock, so no beat seems older than it
+-- is. A worker that lives after all gets the row back: the savepoint ends, and the next check skips
+-- the worker.
 CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
     live_us bigint, max_count int, ends timestamptz, is_apart boolean,
     OUT marked int, OUT skipped int)
@@ -190,9 +190,9 @@ COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz, boole
   'and how many running jobs belong to lost workers that the call skipped because of a lock.';
 
 -- A session also ends where a network is cut, and no server can tell a cut network from a dead
--- process. A worker ends the tasks of on_unreachable 'kill' before the worker's threshold is over,
--- and reads "lost" at the next beat. A worker without heartbeats has declared that the worker lives
--- as long as the session.
+-- process. A worker ends the tasks of on_unreachable 'kill' before its threshold is over, and reads
+-- "lost" at the next beat. A worker without heartbeats has declared that it lives as long as the
+-- session.
 CREATE OR REPLACE FUNCTION pulse_internal.may_still_run(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -314,9 +314,9 @@ COMMENT ON FUNCTION pulse_internal.recover_owner(
   'all; keeps_killed: without jobs of tasks with on_unreachable kill; apart_until: each job '
   'apart, until that time, with the error of each job that raises an error. Never waits.';
 
--- Each notification names all jobs of the notification, 100 at most, and is far below the server's
--- limit of 8,000 bytes. The function sends no notification while the notification queue is nearly
--- full, because the notification would make the recovery fail at its commit.
+-- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
+-- bytes. The function sends no notification while the notification queue is nearly full, because
+-- the notification would make the recovery fail at its commit.
 CREATE OR REPLACE FUNCTION pulse_internal.announce(
     cause text, worker_id bigint, reason text, job_ids bigint[])
   RETURNS void

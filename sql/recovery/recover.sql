@@ -1,6 +1,6 @@
 -- A sweep recovers jobs of lost workers, and jobs past their limits. The sweep steps over a row
--- that no change can have, so the row keeps no other row from recovery (sql/worker/attempt.sql);
--- jobs_skipped_locked counts the row until a later sweep succeeds.
+-- whose change raises an error, so the row keeps no other from recovery (sql/worker/attempt.sql);
+-- jobs_skipped_locked counts it until a later sweep succeeds.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
     INOUT result pulse_internal.sweep_result, states text[])

@@ -1,6 +1,6 @@
--- Workers that return: a worker that beats after the loss of the worker was cut off or stopped, and
--- did not die. So the worker's jobs keep no crash of that loss. A heartbeat only notes the return;
--- sweeps do the rest, in several steps where transactions hold rows.
+-- Workers that return: a worker that beats after its loss was cut off or stopped, and did not die.
+-- So its jobs keep no crash of that loss. A heartbeat only notes the return; sweeps do the rest, in
+-- several steps where transactions hold rows.
 
 -- An interrupted attempt counts, so after the last attempt the job has failed.
 CREATE OR REPLACE FUNCTION pulse_internal.end_quarantine(ended pulse.finished_job) RETURNS void
@@ -50,8 +50,8 @@ BEGIN
    WHERE a.job_id = lost.job_id AND a.token = lost.token;
 END $$;
 COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
-  'Makes a lost attempt an interrupted attempt and takes the crash from the job, unless '
-  'another transaction holds the job, or a job cancelled because of the job.';
+  'Makes a lost attempt an interrupted attempt and takes the crash from the job, unless another '
+  'transaction holds the job, or a job cancelled because of it.';
 
 -- The heartbeat row of a worker without jobs and lost attempts goes: the worker has read the
 -- status, which the row was kept for.

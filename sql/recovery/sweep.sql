@@ -3,8 +3,8 @@
 -- heartbeat row, worker lock, job rows by id, job keys. Sweeps come from the background worker,
 -- every pulse-worker, a waiter that wait_for_job asks, and operators.
 
--- A sweep is short, because the sweep's transaction locks rows, and because each sweep ticks the
--- clock. A sweep ends its work at this time, but never before the sweep has done some work.
+-- A sweep is short, because its transaction locks rows, and because it ticks the clock. It ends its
+-- work at this time, but never before it has done some work.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_end() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -21,13 +21,13 @@ COMMENT ON FUNCTION pulse_internal.sweep_end() IS
 
 -- The default belongs to the claim: the role that sweeps may have another default.
 --
--- A worker that says how long the worker takes to kill a task ends the task at the task's limit.
--- For jobs of such a worker the sweep judges the limit at the last heartbeat, minus the time to
--- kill: the worker has lived beyond the limit, so the task is dead, and no successor in the job's
--- queue runs beside the task. If the worker does not beat, the silence of the worker decides. A
--- worker does not count time in which heartbeats are late, so sweeps leave jobs that must run alone
--- to the worker for a threshold more. The worker knows a limit that was changed after the claim
--- within two heartbeats; before, the changed limit does not hold.
+-- A worker that says how long it takes to kill a task ends the task at its limit. For jobs of such
+-- a worker the sweep judges the limit at the last heartbeat, minus the time to kill: the worker has
+-- lived beyond the limit, so the task is dead, and no successor in the job's queue runs beside it.
+-- If the worker does not beat, its silence decides. A worker does not count time in which
+-- heartbeats are late, so sweeps leave jobs that must run alone to the worker for a threshold more.
+-- The worker knows a limit that was changed after the claim within two heartbeats; before, the
+-- changed limit does not hold.
 CREATE OR REPLACE VIEW pulse_internal.limits AS
   SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
          j.activity_live_us, t.stall_timeout,
@@ -69,7 +69,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.late(bigint) IS
   'Returns the running jobs past their timeout or stall_timeout, once the workers that promise to '
-  'kill tasks have killed the tasks.';
+  'kill tasks have done so.';
 
 -- Judges again under the lock.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_late(live_us bigint, max_count int)
@@ -135,7 +135,7 @@ COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
   'Recovers, then takes the other steps of a sweep in order, until that time; NULL means '
   'sweep_end().';
 
--- These rows belong to workers that may live, so the sweep writes the rows last.
+-- These rows belong to workers that may live, so the sweep writes them last.
 CREATE OR REPLACE FUNCTION pulse_internal.end_sweep(judged_us bigint) RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -215,8 +215,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'from a table that recovery needs, the sweep returns at once; doctor() names the lock. '
   'jobs_skipped_locked counts the jobs that the sweep left to the next sweep, jobs whose end a '
   'trigger of yours refuses included; a warning names the refused jobs. skipped_time is the part '
-  'of an outage or clock step that no worker''s silence includes. Raises PU004 for max_jobs out '
-  'of range, PU007 outside READ COMMITTED.';
+  'of an outage or clock step that no worker''s silence includes. Raises PU004 for max_jobs out of '
+  'range, PU007 outside READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(
     worker_id bigint, cause text, reason text, is_gone boolean)
@@ -256,8 +256,8 @@ BEGIN
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text, boolean) IS
-  'Declares a worker lost, recovers the worker''s jobs and returns how many; NULL while a claim '
-  'of the worker is in progress. is_gone: the worker''s tasks have certainly ended.';
+  'Declares a worker lost, recovers its jobs and returns how many; NULL while a claim of the '
+  'worker is in progress. is_gone: the worker''s tasks have certainly ended.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -275,6 +275,6 @@ BEGIN
   RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
-  'Declares a worker lost, whatever the heartbeat says, recovers the worker''s jobs and returns '
-  'how many. reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 '
-  'outside READ COMMITTED, 55P03 while a claim of the worker is in progress.';
+  'Declares a worker lost, whatever its heartbeat says, recovers its jobs and returns how many. '
+  'reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 outside READ '
+  'COMMITTED, 55P03 while a claim of the worker is in progress.';

@@ -32,8 +32,8 @@ CREATE OR REPLACE VIEW pulse_internal.recovery_table AS
                  ('id_place_seq', false, 'letters'))
          AS v (name, is_written, only_for);
 COMMENT ON VIEW pulse_internal.recovery_table IS
-  'The tables that recovery needs, and whether recovery writes the table. only_for: NULL: all '
-  'jobs; pauses: jobs whose end may pause their queue; letters: jobs whose end adds a dead letter.';
+  'The tables that recovery needs, and whether recovery writes them. only_for: NULL: all jobs; '
+  'pauses: jobs whose end may pause their queue; letters: jobs whose end adds a dead letter.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_for_recovery() RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

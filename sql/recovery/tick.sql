@@ -1,8 +1,7 @@
 -- Everything periodic in one call, for a server whose only clock is a scheduler: pg_cron, a timer
 -- of the system, an operator.
 
--- Half an interval, because a caller that ticks once per interval must not find the caller's own
--- last sweep.
+-- Half an interval, because a caller that ticks once per interval must not find its own last sweep.
 CREATE OR REPLACE FUNCTION pulse_internal.swept_just_now() RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -18,8 +17,7 @@ COMMENT ON FUNCTION pulse_internal.swept_just_now() IS
   'Returns whether a sweep has run within the last half sweep_interval.';
 
 -- All sweeps of a call share one transaction. Recovered jobs are visible when the transaction
--- commits, so the transaction is short. A step that found jobs may have left the rest to the next
--- step.
+-- commits, so it is short. A step that found jobs may have left the rest to the next step.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_for(
     budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -125,7 +123,7 @@ COMMENT ON FUNCTION pulse.tick() IS
   'tick. A scheduler calls run_tick(). Raises PU007 outside READ COMMITTED.';
 
 -- SECURITY DEFINER or SET would forbid the COMMIT, so the caller needs tick() too. Between the
--- COMMIT and the new level no expression is evaluated, because one takes a snapshot.
+-- COMMIT and the new level the body evaluates no expression, which would take a snapshot.
 CREATE OR REPLACE PROCEDURE pulse.run_tick(INOUT result json = NULL)
   LANGUAGE plpgsql AS $$
 BEGIN

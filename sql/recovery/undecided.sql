@@ -1,5 +1,5 @@
 -- Jobs that came back while a transaction in progress added or removed a job under their key. Once
--- the transaction has ended, a sweep lets each job wait on, or ends the job.
+-- the transaction has ended, a sweep lets each job wait on, or ends it.
 
 CREATE OR REPLACE FUNCTION pulse_internal.decide_key(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -30,9 +30,9 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.decide_key(bigint) IS
-  'Lets a job whose key is undecided wait under the key, or ends the job as failed where another '
-  'job took the key. Returns false while a transaction in progress decides about the key or holds '
-  'the row.';
+  'Lets a job whose key is undecided wait under the key, or ends it as failed where another job '
+  'took the key. Returns false while a transaction in progress decides about the key or holds the '
+  'row.';
 
 -- A record whose job ended before the record was committed stays behind.
 CREATE OR REPLACE FUNCTION pulse_internal.decide_keys(max_count int, ends timestamptz)

@@ -66,7 +66,7 @@ COMMENT ON FUNCTION pulse_internal.crontab_item(text, json) IS
   'Returns the schedule that one item of a crontab describes. Raises PU004 for a value that '
   'describes no schedule.';
 
--- Many workers load the same file when the workers start, so the function only reads stored items.
+-- Many workers load the same file when they start, so the function only reads stored items.
 CREATE OR REPLACE FUNCTION pulse_internal.load_item(given pulse.schedule) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -169,7 +169,7 @@ COMMENT ON FUNCTION pulse.load_crontab(text, json) IS
   'Makes the schedules of a crontab equal to items: an array of objects with name, identifier and '
   'cron (in UTC), and if wanted payload (an object), fill (an interval: missed due times of so '
   'long are made up for), queue_name, max_attempts, priority, job_key, job_key_mode. Schedules of '
-  'this set that items does not name are paused, and deleted a day later unless a call names the '
-  'schedules again. Returns each name with added, changed, resumed, paused or unchanged. '
-  'pulse-worker --crontab calls the function. Raises PU004 for a value out of range, a name given '
-  'twice, and a schedule that is not of this set.';
+  'this set that items does not name are paused, and deleted a day later unless a call names them '
+  'again. Returns each name with added, changed, resumed, paused or unchanged. pulse-worker '
+  '--crontab calls the function. Raises PU004 for a value out of range, a name given twice, and a '
+  'schedule that is not of this set.';

@@ -35,7 +35,7 @@ BEGIN
   RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.overlapping_job(pulse.schedule) IS
-  'Returns the last job of a schedule while the job waits or runs; NULL when the job has ended.';
+  'Returns the last job of a schedule while it waits or runs; NULL when it has ended.';
 
 -- Raises PU103 where another transaction holds a lock: the caller leaves the due time to a later
 -- sweep.
@@ -93,15 +93,15 @@ BEGIN
   stays := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
              THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
   added := pulse_internal.add_keyed(spec, rule.job_key_mode, NULL, rule.added_by);
-  -- An unchanged job keeps the due time of the job.
+  -- An unchanged job keeps its due time.
   IF added.id IS DISTINCT FROM stays THEN
     UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = added.id;
   END IF;
   RETURN added.id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_scheduled(pulse.schedule, timestamptz) IS
-  'Adds the job of a due time and returns the job''s id. Raises PU103 where another transaction '
-  'holds the key, 42501 where a job of another producer than the schedule''s has the key.';
+  'Adds the job of a due time and returns its id. Raises PU103 where another transaction holds the '
+  'key, 42501 where a job of another producer than the schedule''s has the key.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_scheduled(
     rule pulse.schedule, due timestamptz, older pulse.job) RETURNS bigint

@@ -34,10 +34,10 @@ COMMENT ON COLUMN pulse.schedule.overlapped_count IS
 COMMENT ON COLUMN pulse.schedule.last_error IS 'Why the last refused job was refused';
 COMMENT ON COLUMN pulse.schedule.last_error_at IS 'Due time of the last refused job';
 COMMENT ON COLUMN pulse.schedule.crontab_set IS
-  'The crontab that names the schedule; NULL: schedule() made the schedule';
+  'The crontab that names the schedule; NULL: schedule() made it';
 COMMENT ON COLUMN pulse.schedule.gone_at IS 'Since when the crontab names the schedule no more';
 COMMENT ON COLUMN pulse.schedule.paused_before IS
-  'Whether the schedule was paused when the crontab left the schedule out';
+  'Whether the schedule was paused when the crontab left it out';
 COMMENT ON COLUMN pulse.schedule.created_at IS 'When the schedule was created';
 COMMENT ON COLUMN pulse.schedule.updated_at IS 'When a call changed the schedule';
 
@@ -70,8 +70,8 @@ BEGIN
   RETURN known;
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_zone(text) IS
-  'Returns the name of a time zone as pg_pulse stores the name; UTC for NULL. Raises PU004 for '
-  'another name.';
+  'Returns the name of a time zone as pg_pulse stores it; UTC for NULL. Raises PU004 for another '
+  'name.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
     cron text, time_zone text, after timestamptz)

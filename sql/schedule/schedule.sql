@@ -15,7 +15,7 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_schedule(text) IS
-  'Locks a schedule and returns the schedule. Raises PU005 for an unknown schedule.';
+  'Locks a schedule and returns it. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_schedule(name text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -40,8 +40,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.start_schedule(pulse.schedule) IS
   'Returns a schedule whose next due time is the first from now.';
 
--- For a schedule that no longer settles passed due times; only where sweeps would count the due
--- times.
+-- For a schedule that no longer settles passed due times; only where sweeps would count them.
 CREATE OR REPLACE FUNCTION pulse_internal.count_passed(INOUT rule pulse.schedule)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -136,8 +135,8 @@ BEGIN
   RETURN given;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_schedule(pulse.schedule) IS
-  'Stores a checked schedule and returns the schedule. A schedule with an unchanged rule and zone '
-  'keeps its phase.';
+  'Stores a checked schedule and returns it. A schedule with an unchanged rule and zone keeps its '
+  'phase.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
   RETURNS pulse.schedule
@@ -317,13 +316,13 @@ BEGIN
   added := CASE WHEN spec.job_key IS NULL
              THEN pulse_internal.insert_scheduled_job(spec, NULL, stored.added_by)
              ELSE pulse_internal.add_keyed(spec, stored.job_key_mode, NULL, stored.added_by) END;
-  -- The payload is the payload of the role that made the schedule.
+  -- The payload is that of the role that made the schedule.
   RETURN pulse_internal.as_producers_see(added, NULL);
 END $$;
 COMMENT ON FUNCTION pulse.run_schedule_now(text) IS
-  'Adds the job of a schedule at once and returns the job, whether or not the schedule is paused. '
-  'The job has no scheduled_for. The call moves no due time and does not ask overlap. A role that '
-  'may not read pulse.job sees no payload. Raises PU005 for an unknown schedule.';
+  'Adds the job of a schedule at once and returns it, whether or not the schedule is paused. The '
+  'job has no scheduled_for. The call moves no due time and does not ask overlap. A role that may '
+  'not read pulse.job sees no payload. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.next_runs(
     name text, max_runs int = 5, after timestamptz = NULL)

@@ -110,8 +110,8 @@ COMMENT ON FUNCTION pulse_internal.move_schedule(pulse.schedule, timestamptz) IS
   'Stores the changes of a settling in a schedule. A schedule without a following due time is '
   'paused.';
 
--- A refused job costs the job's due time only. A rule or zone that the server has ceased to know
--- pauses the schedule.
+-- A refused job costs its due time only. A rule or zone that the server has ceased to know pauses
+-- the schedule.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_refused(rule pulse.schedule, error text)
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -155,8 +155,8 @@ EXCEPTION
     END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_alone(pulse.schedule, timestamptz) IS
-  'Settles one schedule so that an error of the schedule undoes no other change; returns how many '
-  'due times, and the error of a schedule that no change can have.';
+  'Settles one schedule so that its error undoes no other change; returns how many due times, and '
+  'the error where the change of its row raises one.';
 
 -- Without a savepoint for each schedule; after an error one by one. One at least is settled.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_batch(
@@ -193,7 +193,7 @@ COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz, t
   'stay.';
 
 -- Due times under claims = off are neither fired nor counted. In a copy the rows stay as the copy
--- got the rows; adoption starts the copy's schedules from then.
+-- got them; adoption starts the copy's schedules from then.
 CREATE OR REPLACE FUNCTION pulse_internal.may_settle(moment timestamptz) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -266,7 +266,7 @@ BEGIN
       EXIT WHEN cardinality(rules) < batch OR clock_timestamp() >= ends;
     END LOOP;
     PERFORM pulse_internal.warn_of_refused(errors);
-    -- A schedule that no change can have is tried again by the interval.
+    -- A schedule whose change raises an error is tried again by the interval.
     PERFORM pulse_internal.note_schedules(
       CASE WHEN errors IS NULL THEN '-infinity' ELSE moment END);
   END IF;

@@ -10,8 +10,7 @@ ALTER TABLE pulse.flow ALTER COLUMN id
 ALTER TABLE pulse.operation ALTER COLUMN id
   SET DEFAULT pulse_internal.next_id('pulse.operation_id_seq');
 
--- The place where ids are taken. A copy of the place that lags behind has the note of the copy's
--- own past.
+-- The place where ids are taken. A copy of it that lags behind has the note of its own past.
 CREATE FUNCTION pulse_internal.id_place() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_id_place';
 CREATE SEQUENCE pulse.id_place_seq AS bigint;

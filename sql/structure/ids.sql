@@ -8,8 +8,8 @@ COMMENT ON FUNCTION pulse_internal.next_id(regclass) IS
 COMMENT ON FUNCTION pulse_internal.id_place() IS
   'Returns where ids are taken: the timeline, above 32 bits of the system identifier.';
 COMMENT ON TABLE pulse.id_gap IS
-  'Ids of jobs that this server leapt over, as another server may have given the ids out. An id '
-  'of a gap that no table has is unknown.';
+  'Ids of jobs that this server leapt over, as another server may have given them out. An id of a '
+  'gap that no table has is unknown.';
 COMMENT ON COLUMN pulse.id_gap.to_id IS 'The last id of the gap';
 COMMENT ON COLUMN pulse.id_gap.from_id IS 'The first id of the gap';
 COMMENT ON COLUMN pulse.id_gap.leapt_at IS 'When the leap was made: at the first id afterwards';
@@ -25,7 +25,7 @@ CREATE OR REPLACE VIEW pulse_internal.pending_gap AS
     FROM pulse.gap_from_seq AS f, pulse.gap_to_seq AS t, pulse.gap_at_seq AS a
    WHERE t.is_called AND NOT pulse_internal.has_gap_row(t.last_value);
 COMMENT ON VIEW pulse_internal.pending_gap IS
-  'The last gap, until a sweep has made the row of the gap.';
+  'The last gap, until a sweep has made its row.';
 
 -- A record of a sequence covers its number and the 32 after the number. The server of the last
 -- record took the first of these 33 at least. So a transaction that took an id below the last 64,

@@ -1,5 +1,5 @@
 -- The installation that the jobs belong to: a copy hands out no job before adopt_installation().
--- extension/install/installation.cpp writes the row and keeps the row up to date.
+-- extension/install/installation.cpp writes the row and keeps it up to date.
 
 CREATE OR REPLACE FUNCTION pulse_internal.system_identifier() RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_system_identifier';
@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW pulse_internal.this_place AS
          'pulse.job'::pg_catalog.regclass::oid AS job_oid
     FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database();
 COMMENT ON VIEW pulse_internal.this_place IS
-  'The values of this place, as the row of an installation has the values.';
+  'The values of this place, as the row of an installation has them.';
 
 -- A dump contains the installation's row but not the witness. Without the witness, a copy could
 -- pass for an upgraded server: a server made by the same script can have the same oids. A dump
@@ -210,7 +210,6 @@ BEGIN
   RETURN adopted;
 END $$;
 COMMENT ON FUNCTION pulse.adopt_installation() IS
-  'Makes the jobs of a copy jobs of this database, so that workers claim the jobs here, and '
-  'returns the new installation. New numbers are above all stored numbers. Make the call also '
-  'after restoring data over data, and after DROP SUBSCRIPTION. Raises PU007 outside READ '
-  'COMMITTED.';
+  'Makes the jobs of a copy jobs of this database, so that workers claim them here, and returns '
+  'the new installation. New numbers are above all stored numbers. Make the call also after '
+  'restoring data over data, and after DROP SUBSCRIPTION. Raises PU007 outside READ COMMITTED.';

@@ -1,6 +1,5 @@
 -- Running jobs that do not run again, because a newer job has got their key, or remove_job took the
--- key from the jobs. The row of a running job belongs to the job's worker: no producer changes or
--- locks the row.
+-- key from them. The row of a running job belongs to its worker: no producer changes or locks it.
 CREATE TABLE pulse.superseded_job (
   job_key text COLLATE "C" NOT NULL,
   job_id  bigint NOT NULL,

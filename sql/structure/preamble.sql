@@ -7,7 +7,7 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 -- The schema that CREATE EXTENSION makes has the rights that default privileges grant on new
 -- schemas. A schema that the same transaction had made before cannot be told apart, and may lose
 -- the same rights. The remaining rights are no initial rights of the extension, because the schema
--- is no member of the extension.
+-- is no member of it.
 DO $$
 DECLARE
   given record;
@@ -31,8 +31,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- A schema of this name may exist already. The owner of the schema, and every role that may create
--- in the schema, could add functions that then run with the rights of the extension's owner.
+-- A schema of this name may exist already. Its owner, and every role that may create in it, could
+-- add functions that then run with the rights of the extension's owner.
 DO $$
 DECLARE
   home pg_namespace;

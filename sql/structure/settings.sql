@@ -1,6 +1,5 @@
--- The settings as SQL sees the settings, and the argument checks that several parts share. SQL
--- reads a setting through the library, so the setting is known before the session has loaded the
--- library.
+-- The settings as SQL sees them, and the argument checks that several parts share. SQL reads a
+-- setting through the library, so the setting is known before the session has loaded the library.
 
 COMMENT ON FUNCTION pulse.version() IS 'Returns the version of the loaded library, such as 0.2.0.';
 
@@ -55,8 +54,8 @@ COMMENT ON FUNCTION pulse_internal.asking_role() IS
 CREATE OR REPLACE FUNCTION pulse_internal.begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
 COMMENT ON FUNCTION pulse_internal.begin_async_write() IS
-  'Begins writes that a later sweep repeats if a crash loses the writes. A transaction that '
-  'writes nothing else commits asynchronously.';
+  'Begins writes that a later sweep repeats if a crash loses them. A transaction that writes '
+  'nothing else commits asynchronously.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_end_lazy_write';

@@ -1,5 +1,5 @@
 -- The contents of the tables, columns and types of tables.sql and types.sql. Every upgrade replays
--- these comments, so the delta repeats no comment. docs/functions.md prints the comments.
+-- these comments, so the delta repeats none. docs/functions.md prints them.
 
 COMMENT ON FUNCTION pulse_internal.queue_bucket(text) IS
   'Hashes a queue''s name to 0 to 8191 (FNV-1a): the hash bucket of the queue mark.';
@@ -28,7 +28,7 @@ COMMENT ON COLUMN pulse.job_spec.priority IS 'A lower number is claimed first; N
 COMMENT ON COLUMN pulse.job_spec.flags IS '64 of 128 characters at most; for forbidden_flags';
 
 COMMENT ON TYPE pulse.claimed_job IS
-  'A job as a claim hands the job to the worker, with the token that names the claim.';
+  'A job as a claim hands it to the worker, with the token that names the claim.';
 COMMENT ON COLUMN pulse.claimed_job.token IS
   'Names this claim; each report about the job carries the token';
 COMMENT ON COLUMN pulse.claimed_job.attempts IS 'Number of this attempt, from 1';
@@ -108,8 +108,7 @@ COMMENT ON COLUMN pulse.job.cancel_requested_at IS
 COMMENT ON COLUMN pulse.job.superseded IS
   '0.1.0 gave the key to another job while the job ran: the job does not run again';
 COMMENT ON COLUMN pulse.job.in_place IS
-  'The running job was claimed in place: claim_batch lists the job, and no heartbeat has indexed '
-  'the job';
+  'The running job was claimed in place: claim_batch lists it, and no heartbeat has indexed it';
 COMMENT ON COLUMN pulse.job.running_worker_id IS
   'Owner of a running job that is indexed as running';
 COMMENT ON COLUMN pulse.job.index_lane IS
@@ -131,8 +130,7 @@ COMMENT ON TABLE pulse.claim_batch IS
   'Claims in place whose jobs are not indexed as running: one row for up to 200 jobs of one '
   'claim.';
 COMMENT ON COLUMN pulse.claim_batch.remaining_jobs IS
-  'How many of the jobs complete_many() has not ended; other calls may have ended some of the '
-  'jobs';
+  'How many of the jobs complete_many() has not ended; other calls may have ended some of them';
 COMMENT ON COLUMN pulse.claim_batch.worker_id IS 'Worker that claimed the jobs';
 COMMENT ON COLUMN pulse.claim_batch.token IS 'The claim of the jobs';
 COMMENT ON COLUMN pulse.claim_batch.job_ids IS 'The jobs that were claimed together';
@@ -184,8 +182,8 @@ COMMENT ON COLUMN pulse.attempt.error IS 'Why the attempt ended; NULL after a su
 COMMENT ON TABLE pulse.worker IS 'Registered workers, one row per process; no id is used twice.';
 COMMENT ON COLUMN pulse.worker.boot_id IS 'Names this boot of the machine';
 COMMENT ON COLUMN pulse.worker.process_start IS
-  'Start of the process as the machine records the start, which tells the process from a later '
-  'process of the same pid';
+  'Start of the process as the machine records it, which tells the process from a later one of the '
+  'same pid';
 COMMENT ON COLUMN pulse.worker.tasks IS
   'Tasks that the worker serves, as the worker told last; NULL means every task';
 COMMENT ON COLUMN pulse.worker.sweep_threshold IS
@@ -193,9 +191,9 @@ COMMENT ON COLUMN pulse.worker.sweep_threshold IS
 COMMENT ON COLUMN pulse.worker.state IS
   'alive, draining (asked to drain or to stop), lost or stopped';
 COMMENT ON COLUMN pulse.worker.reason IS
-  'Why the worker ended; of a worker that drains or stops, who has asked the worker to, and when';
+  'Why the worker ended; of a worker that drains or stops, who has asked it to, and when';
 COMMENT ON COLUMN pulse.worker.info IS
-  'Facts that the worker told last about the worker and the machine';
+  'Facts that the worker told last about itself and the machine';
 COMMENT ON COLUMN pulse.worker.slots IS
   'How many jobs the worker runs at a time, as the worker told last; NULL: the worker did not tell';
 COMMENT ON COLUMN pulse.worker.kill_grace IS
@@ -225,7 +223,7 @@ COMMENT ON COLUMN pulse.heartbeat.interval_us IS
   'the attached session';
 COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
   'Silence after which the worker is lost, in microseconds; the sweep uses the least threshold '
-  'that the sweep''s settings allow if that threshold is longer';
+  'that its settings allow if that is longer';
 COMMENT ON COLUMN pulse.heartbeat.attachment IS
   'Number of the session lock that stands for the attached session; NULL without one';
 COMMENT ON COLUMN pulse.heartbeat.incarnation IS
@@ -240,8 +238,8 @@ COMMENT ON COLUMN pulse.heartbeat.lost_cause IS
 COMMENT ON COLUMN pulse.heartbeat.default_timeout_us IS
   'pulse.default_timeout of the worker''s last claim, in microseconds; NULL: none';
 COMMENT ON COLUMN pulse.heartbeat.missing_job_ids IS
-  'Jobs that the last heartbeat did not name; the next heartbeat that does not name the jobs '
-  'either ends the attempts of the jobs';
+  'Jobs that the last heartbeat did not name; the next heartbeat that also leaves them out ends '
+  'their attempts';
 COMMENT ON COLUMN pulse.heartbeat.worker_id IS 'Id of the worker';
 COMMENT ON COLUMN pulse.heartbeat.last_heartbeat_at IS
   'When the last heartbeat came, on the clock of the server';
@@ -258,8 +256,7 @@ COMMENT ON COLUMN pulse.clock.timeline IS 'Timeline of the last tick';
 
 COMMENT ON TABLE pulse.queue IS
   'Settings of named queues. A queue without a row has the settings of the members of its level '
-  '(''mail/*'' for ''mail/x'') if such settings are stored, else the queue runs one job at a '
-  'time.';
+  '(''mail/*'' for ''mail/x'') if such settings are stored, else it runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
 COMMENT ON COLUMN pulse.queue.paused IS
   'A pause that version 0.1.0 stored, for the queue of that very name; others: queue_pause';
@@ -267,7 +264,7 @@ COMMENT ON COLUMN pulse.queue.queue_name IS 'Name of the queue';
 COMMENT ON COLUMN pulse.queue.created_at IS 'When the queue got settings';
 COMMENT ON COLUMN pulse.queue.updated_at IS 'When the settings last changed';
 COMMENT ON COLUMN pulse.queue.total IS
-  'How many jobs of the queue and of all queues within the queue run at a time; NULL: no limit';
+  'How many jobs of the queue and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue.is_level IS
   'LEVEL/* stands for the members of the level; false where only version 0.1.0 has stored the row';
 COMMENT ON COLUMN pulse.queue.is_strict IS
@@ -278,8 +275,7 @@ COMMENT ON COLUMN pulse.queue.fair IS 'The queues within the level take turns to
 COMMENT ON COLUMN pulse.queue.weight IS
   'How many jobs the queue starts at a turn where a level above the queue is fair';
 COMMENT ON COLUMN pulse.queue.rate IS
-  'How many jobs of the queue and of all queues within the queue are claimed in each per; NULL: '
-  'no limit';
+  'How many jobs of the queue and of all queues within it are claimed in each per; NULL: no limit';
 COMMENT ON COLUMN pulse.queue.per IS 'The time in which rate jobs are claimed; NULL: 1 s';
 COMMENT ON COLUMN pulse.queue.burst IS
   'How many of the jobs may be claimed at once after a pause; NULL: as many as rate';
@@ -369,7 +365,7 @@ COMMENT ON COLUMN pulse.finished_job.starts_when IS
 COMMENT ON COLUMN pulse.finished_job.parents IS
   'parents of a job that started and did not complete, for a retry; else NULL';
 COMMENT ON COLUMN pulse.finished_job.cancelled_by IS
-  'Parent because of which the job was cancelled while the job waited; NULL for any other end';
+  'Parent because of which the job was cancelled while it waited; NULL for any other end';
 COMMENT ON TABLE pulse.dependency IS
   'Which jobs wait for which: rows of jobs that wait, and of jobs cancelled because of a parent. '
   'The view waiting_for has a row for each pair.';

@@ -14,12 +14,12 @@ SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
        pg_catalog.left(pg_catalog.gen_random_uuid()::text, 10), '-', ''))::bit(64)::bigint, false)
   FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
 
--- The hash that gives a queue a queue mark in shared memory. The hash must never change: an index
--- uses the hash.
+-- The hash that gives a queue a queue mark in shared memory. It must never change: an index uses
+-- it.
 CREATE FUNCTION pulse_internal.queue_bucket(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
--- The hash that gives a parent a parent mark. An index uses the hash, too.
+-- The hash that gives a parent a parent mark. An index uses it, too.
 CREATE FUNCTION pulse_internal.parent_bucket(parent_id bigint) RETURNS bigint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_parent_bucket';
 
@@ -80,9 +80,8 @@ CREATE TABLE pulse.job (
 );
 
 -- The order of P8. A claim reads the index per task and priority, so jobs that are not due cost one
--- step. Jobs claimed in place stay in the index, and claims step over the jobs, until the jobs end
--- or are indexed. Entries are equal only for versions of one job, which is rare, so deduplication
--- is off.
+-- step. Jobs claimed in place stay in the index, and claims step over them, until they end or are
+-- indexed. Entries are equal only for versions of one job, which is rare, so deduplication is off.
 CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
   WITH (deduplicate_items = off) WHERE index_lane = 'o';
 -- Recovery, held() and heartbeats find a worker's jobs on this index and in claim_batch.
@@ -112,8 +111,8 @@ CREATE INDEX job_waits_idx ON pulse.job (pulse_internal.parent_bucket(waits_on),
 CREATE INDEX job_successor_idx ON pulse.job (queue_name, succession, id)
   WHERE succession IS NOT NULL AND index_lane IN ('p', 'k');
 
--- The owners of jobs claimed in place. A row is deleted when the last job of the row has ended, or
--- when a heartbeat of the row's worker indexes the jobs that still run.
+-- The owners of jobs claimed in place. A row is deleted when its last job has ended, or when a
+-- heartbeat of its worker indexes the jobs that still run.
 CREATE TABLE pulse.claim_batch (
   worker_id      bigint NOT NULL,
   token          bigint NOT NULL,
@@ -204,8 +203,8 @@ CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'dra
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- The row is narrow and only the key is indexed, so that every heartbeat is a HOT update. The
--- column `verdict` has the worker's status. The column keeps its name of 0.1.0: a heartbeat that
--- waits for an update of the extension goes on with the functions of that version.
+-- column `verdict` has the worker's status. It keeps its name of 0.1.0: a heartbeat that waits for
+-- an update of the extension goes on with the functions of that version.
 CREATE TABLE pulse.heartbeat (
   worker_id         bigint PRIMARY KEY,
   beat_live_us      bigint NOT NULL,
@@ -336,8 +335,8 @@ CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
 -- The first token or worker id writes the row; both count from the row's epoch_base. pg_dump keeps
--- the row, so a restored copy is recognised by the row; a second row also shows a copy. A primary
--- key would make such a restore fail half-way, and leave the jobs with the wrong row.
+-- the row, so a restored copy is recognised by it; a second row also shows a copy. A primary key
+-- would make such a restore fail half-way, and leave the jobs with the wrong row.
 CREATE TABLE pulse.installation (
   id                uuid NOT NULL,
   system_identifier bigint NOT NULL,
@@ -356,13 +355,12 @@ CREATE TRIGGER installation_changed
   FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
--- A session caches the tasks of the worker that claims in the session.
+-- A session caches the tasks of the worker that claims in it.
 CREATE TRIGGER tasks_changed AFTER UPDATE OF tasks ON pulse.worker
   FOR EACH ROW WHEN (OLD.tasks IS DISTINCT FROM NEW.tasks)
   EXECUTE FUNCTION pulse_internal.rows_changed();
 
--- pg_dump leaves the table out, so a restored copy lacks the row even if the copy has the same
--- oids.
+-- pg_dump leaves the table out, so a restored copy lacks the row even if it has the same oids.
 CREATE TABLE pulse.installation_witness (installation_id uuid NOT NULL);
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a

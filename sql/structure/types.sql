@@ -1,5 +1,5 @@
 -- States, and the rows that functions take and return. Enum values are only appended, because dumps
--- contain the values.
+-- contain them.
 
 CREATE TYPE pulse.job_state AS ENUM ('ready', 'parked', 'running');
 

@@ -12,7 +12,7 @@ COMMENT ON FUNCTION pulse_internal.end_attempts(pulse_internal.ending[], bigint[
   'Returns the new state of each job whose attempt the call ended; leaves jobs whose row another '
   'transaction holds.';
 
--- --- rows that no change can have ---------------------------------------------------------------
+-- --- rows whose change raises an error ----------------------------------------------------------
 --
 -- A trigger or a constraint of others may refuse the change of one row. Sweeps change many rows in
 -- one step, without a savepoint for each row. Where a step raises an error, the sweep repeats the

@@ -64,7 +64,7 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
 CREATE OR REPLACE FUNCTION pulse_internal.as_claimed(job pulse.job) RETURNS pulse.claimed_job
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_as_claimed';
 COMMENT ON FUNCTION pulse_internal.as_claimed(pulse.job) IS
-  'Returns a running job as the worker gets the job.';
+  'Returns a running job as the worker gets it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.outwait_claims(worker_id bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_outwait_claims';
@@ -86,9 +86,9 @@ BEGIN
    ORDER BY j.id;
 END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS
-  'Returns the jobs that this worker holds, as the worker''s claims returned the jobs. A worker '
-  'asks after the reply of a claim was lost. Waits for claims of the worker that are in progress, '
-  'for at most five seconds. Raises PU004 for NULL.';
+  'Returns the jobs that this worker holds, as the worker''s claims returned them. A worker asks '
+  'after the reply of a claim was lost. Waits for claims of the worker that are in progress, for '
+  'at most five seconds. Raises PU004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -114,8 +114,8 @@ BEGIN
                    AND pulse_internal.is_killed(job.identifier) THEN 'running' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unclaimable_reason(pulse.job) IS
-  'Returns why no worker may claim a job: parked, expired, future or running (the job''s owner '
-  'lives); NULL for a job that a worker may claim.';
+  'Returns why no worker may claim a job: parked, expired, future or running (its owner lives); '
+  'NULL for a job that a worker may claim.';
 
 -- A worker that acknowledges a message for the reason "running" must not acknowledge where only a
 -- lock keeps the job from the worker.
@@ -135,8 +135,8 @@ BEGIN
            THEN 'finished' ELSE 'unknown' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unlockable_reason(bigint) IS
-  'Returns why a claim could not lock a job: running (the job''s owner lives), busy (another '
-  'transaction holds the row), finished or unknown.';
+  'Returns why a claim could not lock a job: running (its owner lives), busy (another transaction '
+  'holds the row), finished or unknown.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.must_wait_isolated(job pulse.job, worker_id bigint)
   RETURNS boolean

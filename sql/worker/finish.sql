@@ -5,9 +5,8 @@
 -- second in all.
 
 -- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error. A
--- caller that lost the reply to a COMMIT may write the caller's rows again and then repeat the
--- call. So a transaction that has written may repeat only an end that the transaction has made
--- itself, outside a savepoint.
+-- caller that lost the reply to a COMMIT may write its rows again and then repeat the call. So a
+-- transaction that has written may repeat only an end that it has made itself, outside a savepoint.
 CREATE OR REPLACE FUNCTION pulse_internal.refused_token(
     job_id bigint, token bigint, outcome text, has_written boolean = false)
   RETURNS text
@@ -129,8 +128,8 @@ BEGIN
       ELSE 'its worker ended the attempt at its limit' END, job_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce_late(text, bigint[]) IS
-  'Notifies listeners of pulse_events, as a sweep does, about jobs whose worker ended the jobs at '
-  'a limit, after a silence of the worker or with their program.';
+  'Notifies listeners of pulse_events, as a sweep does, about jobs whose worker ended them at a '
+  'limit, after a silence of the worker or with their program.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_late(
     job_ids bigint[], tokens bigint[], errors text[], causes text[], payloads json[] = NULL)

@@ -16,8 +16,8 @@ COMMENT ON FUNCTION pulse_internal.handler_trust(regprocedure, name) IS
   'a security-restricted operation) or refused (the owner would gain the rights of the role). '
   'NULL for a function that does not exist.';
 
--- The list leaves out a task whose function was dropped: jobs of the task wait until the task has a
--- handler again.
+-- The list leaves out a task whose function was dropped: its jobs wait until it has a handler
+-- again.
 CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -122,8 +122,7 @@ BEGIN
   RETURN pulse_internal.as_claimed(pulse_internal.require_claim(job_id, token));
 END $$;
 COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
-  'Returns the job of this claim as claim() hands the job out. Raises PU001 when the claim is '
-  'over.';
+  'Returns the job of this claim as claim() hands it out. Raises PU001 when the claim is over.';
 
 -- The handler has the rights and the settings of the caller. So this function has neither SECURITY
 -- DEFINER nor SET, which the handler would inherit: extension/handler/call_handler.cpp.

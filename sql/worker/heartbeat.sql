@@ -1,10 +1,9 @@
 -- Heartbeats. extension/liveness/heartbeat.cpp records the beat and answers idle workers. This part
 -- answers a worker that holds jobs or names some.
 
--- A heartbeat gives back a job that two heartbeats in a row do not name: the reply of the job's
--- claim was lost. One heartbeat is not enough, because a claim may commit while the heartbeat is
--- under way. A heartbeat steps over a job whose end raises an error, because the heartbeat must not
--- fail.
+-- A heartbeat gives back a job that two heartbeats in a row do not name: the reply of its claim was
+-- lost. One heartbeat is not enough, because a claim may commit while the heartbeat is under way. A
+-- heartbeat steps over a job whose end raises an error, because the heartbeat must not fail.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -36,7 +35,7 @@ COMMENT ON FUNCTION pulse_internal.settle_missing(pulse.heartbeat, bigint[]) IS
   'Gives back the jobs that neither this heartbeat nor the worker''s last heartbeat names, and '
   'remembers the jobs that only this heartbeat does not name.';
 
--- The heartbeat has locked the worker's row, so no other session changes the row meanwhile.
+-- The heartbeat has locked the worker's row, so no other session changes it meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.answer_for_jobs(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
@@ -64,8 +63,8 @@ COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
   'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
   'last time.';
 
--- A worker that beats lives, so the worker was not lost. force_unlock_workers counts no crash, so
--- there is no crash to take back.
+-- A worker that beats lives, so it was not lost. force_unlock_workers counts no crash, so there is
+-- no crash to take back.
 CREATE OR REPLACE FUNCTION pulse_internal.answer_lost(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])

@@ -29,9 +29,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.index_running(worker_id bigint) RETURN
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  -- complete_many waits for the holders of this lock where complete_many finds a row of these jobs
-  -- locked. A session that holds the lock exclusively may wait for this heartbeat's row, so the
-  -- heartbeat does not wait for the lock: the heartbeat leaves the jobs to the next heartbeat.
+  -- complete_many waits for the holders of this lock where it finds a row of these jobs locked. A
+  -- session that holds the lock exclusively may wait for this heartbeat's row, so the heartbeat
+  -- does not wait for the lock: it leaves the jobs to the next heartbeat.
   IF NOT pulse_internal.try_lock_worker_shared(index_running.worker_id) THEN
     RETURN false;
   END IF;

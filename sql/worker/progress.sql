@@ -32,6 +32,5 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
   'Reports progress of a running job and stores its checkpoint; NULL leaves a value unchanged. '
-  'fraction is 0 to 1. The report restarts stall_timeout, and outside a transaction block the '
-  'report counts as a heartbeat. Raises PU001 when the claim is lost, PU004 for a value out of '
-  'range.';
+  'fraction is 0 to 1. The report restarts stall_timeout, and outside a transaction block it '
+  'counts as a heartbeat. Raises PU001 when the claim is lost, PU004 for a value out of range.';

@@ -161,14 +161,14 @@ BEGIN
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
-  'Registers a worker, with the first heartbeat, and returns the worker''s row. tasks: the tasks '
-  'that the worker serves until serve_tasks() names others; NULL means every task. info: '
-  'hostname, boot_id, pid_namespace, pid and process_start let workers of one machine check on '
-  'each other; slots and forbidden_flags (an array) let explain_job() tell which workers could '
-  'take a job. heartbeat_interval: NULL takes pulse.heartbeat_interval; 0 means that the worker '
-  'lives exactly as long as the attached session. info.kill_grace_ms: within this time the worker '
-  'ends a job at its timeout or stall_timeout itself, so sweeps leave the job to the worker for '
-  'so long. Raises PU003 when the settings contradict each other, PU004 for a value out of range.';
+  'Registers a worker, with its first heartbeat, and returns its row. tasks: the tasks that the '
+  'worker serves until serve_tasks() names others; NULL means every task. info: hostname, boot_id, '
+  'pid_namespace, pid and process_start let workers of one machine check on each other; slots and '
+  'forbidden_flags (an array) let explain_job() tell which workers could take a job. '
+  'heartbeat_interval: NULL takes pulse.heartbeat_interval; 0 means that the worker lives exactly '
+  'as long as the attached session. info.kill_grace_ms: within this time the worker ends a job at '
+  'its timeout or stall_timeout itself, so sweeps leave the job to the worker for so long. Raises '
+  'PU003 when the settings contradict each other, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -179,8 +179,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_worker(bigint) IS
   'Raises PU002 for a worker that is not registered.';
 
--- The session that beats makes this call, so the call waits for no lock for longer than a beat may
--- be late.
+-- The session that beats makes this call, so it waits for no lock for longer than a beat may be
+-- late.
 CREATE OR REPLACE FUNCTION pulse.serve_tasks(worker_id bigint, tasks text[], info json = NULL)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

@@ -146,8 +146,8 @@ export interface JobRow {
    */
   traceparent: string | null
   /**
-   * The producer of the job: the role that has added the job, or that stored the job's schedule;
-   * NULL: every producer
+   * The producer of the job: the role that has added it, or that stored its schedule; NULL: every
+   * producer
    */
   addedBy: string | null
   /**
@@ -247,7 +247,7 @@ export interface QueueRow {
    */
   updatedAt: Date | null
   /**
-   * How many jobs of the queue and of all queues within the queue run at a time; NULL: no limit
+   * How many jobs of the queue and of all queues within it run at a time; NULL: no limit
    */
   total: number | null
   /**
@@ -273,8 +273,8 @@ export interface QueueRow {
    */
   weight: number | null
   /**
-   * How many jobs of the queue and of all queues within the queue are claimed in each per; NULL:
-   * no limit
+   * How many jobs of the queue and of all queues within it are claimed in each per; NULL: no
+   * limit
    */
   rate: number | null
   /**
@@ -385,7 +385,7 @@ export interface ScheduleRow {
    */
   lastErrorAt: Date | null
   /**
-   * The crontab that names the schedule; NULL: schedule() made the schedule
+   * The crontab that names the schedule; NULL: schedule() made it
    */
   crontabSet: string | null
   /**
@@ -393,7 +393,7 @@ export interface ScheduleRow {
    */
   goneAt: Date | null
   /**
-   * Whether the schedule was paused when the crontab left the schedule out
+   * Whether the schedule was paused when the crontab left it out
    */
   pausedBefore: boolean | null
   /**
@@ -405,8 +405,7 @@ export interface ScheduleRow {
    */
   updatedAt: Date | null
   /**
-   * The role that stored the schedule, and the producer of the schedule's jobs; NULL: every
-   * producer
+   * The role that stored the schedule, and the producer of its jobs; NULL: every producer
    */
   addedBy: string | null
   /**
@@ -414,7 +413,7 @@ export interface ScheduleRow {
    */
   pausedAt: Date | null
   /**
-   * The role that has paused the schedule, or loaded the schedule's crontab
+   * The role that has paused the schedule, or loaded its crontab
    */
   pausedBy: string | null
 }
@@ -598,11 +597,11 @@ export function addJob(
 ): Promise<JobRow>
 
 /**
- * Adds a job as add_job does, and lets the job wait until the jobs of these ids have ended;
- * returns the row. starts_when: completed (all did; else the new job ends as cancelled), ended
- * (in whatever way) or failed (at least one did not complete; else the new job ends as cancelled,
- * not needed). start_by: the job ends as expired unless a claim takes the job in time. {} waits
- * for nothing. An id whose job no longer has a row counts as completed; the call waits for a
+ * Adds a job as add_job does, and lets it wait until the jobs of these ids have ended; returns
+ * the row. starts_when: completed (all did; else the new job ends as cancelled), ended (in
+ * whatever way) or failed (at least one did not complete; else the new job ends as cancelled, not
+ * needed). start_by: the job ends as expired unless a claim takes it in time. {} waits for
+ * nothing. An id whose job no longer has a row counts as completed; the call waits for a
  * transaction that deletes or retries an ended parent. Raises PU004 for a name or value out of
  * range and for a job that would wait for itself, 42501 and 40001 as add_job does, PU005 for an
  * id never given out or lost in a failover, for a parent that an open transaction adds, and for a
@@ -736,9 +735,9 @@ export function addJobForRequest(
 ): Promise<AddJobForRequestRow>
 
 /**
- * Deletes the waiting job of this key, and returns the row; if other jobs wait for the job, the
- * job ends as cancelled instead. A running job loses the key and is not retried. Returns NULL for
- * a key that no job of the caller's producer has. A role that may not read pulse.job sees neither
+ * Deletes the waiting job of this key, and returns the row; if other jobs wait for it, the job
+ * ends as cancelled instead. A running job loses the key and is not retried. Returns NULL for a
+ * key that no job of the caller's producer has. A role that may not read pulse.job sees neither
  * payload nor token nor worker of the job. Raises 40001 as add_job does.
  */
 export function removeJob(
@@ -835,9 +834,9 @@ export function resumeSchedule(
 ): Promise<ScheduleRow | null>
 
 /**
- * Adds the job of a schedule at once and returns the job, whether or not the schedule is paused.
- * The job has no scheduled_for. The call moves no due time and does not ask overlap. A role that
- * may not read pulse.job sees no payload. Raises PU005 for an unknown schedule.
+ * Adds the job of a schedule at once and returns it, whether or not the schedule is paused. The
+ * job has no scheduled_for. The call moves no due time and does not ask overlap. A role that may
+ * not read pulse.job sees no payload. Raises PU005 for an unknown schedule.
  */
 export function runScheduleNow(
   db: Database,
@@ -877,10 +876,10 @@ export function cronRuns(
  * Makes the schedules of a crontab equal to items: an array of objects with name, identifier and
  * cron (in UTC), and if wanted payload (an object), fill (an interval: missed due times of so
  * long are made up for), queue_name, max_attempts, priority, job_key, job_key_mode. Schedules of
- * this set that items does not name are paused, and deleted a day later unless a call names the
- * schedules again. Returns each name with added, changed, resumed, paused or unchanged.
- * pulse-worker --crontab calls the function. Raises PU004 for a value out of range, a name given
- * twice, and a schedule that is not of this set.
+ * this set that items does not name are paused, and deleted a day later unless a call names them
+ * again. Returns each name with added, changed, resumed, paused or unchanged. pulse-worker
+ * --crontab calls the function. Raises PU004 for a value out of range, a name given twice, and a
+ * schedule that is not of this set.
  */
 export function loadCrontab(
   db: Database,
@@ -920,8 +919,8 @@ export function setTask(
 
 /**
  * Takes all settings of a task away, the handler too, and returns whether the task had any. From
- * then on the task has the defaults. Jobs keep the values that the jobs got when added:
- * max_attempts, start_by and queue. Raises PU004 as set_task does.
+ * then on the task has the defaults. Jobs keep the values that they got when added: max_attempts,
+ * start_by and queue. Raises PU004 as set_task does.
  */
 export function unsetTask(
   db: Database,
@@ -929,22 +928,22 @@ export function unsetTask(
 ): Promise<boolean>
 
 /**
- * Stores settings of a queue and returns the settings that hold for the queue; NULL leaves a
- * setting unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of
- * exactly this name run at a time; total, how many jobs of the queue and of all queues within the
- * queue: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in each per (1
- * s to 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused => true calls
- * pause_queue, false resume_queue, of any queue; without another argument no setting is stored.
- * Where a level is fair the queues within the level, however deep, take turns to start jobs, and
- * weight (1 to 1000) is how many jobs a queue starts in a turn. The outermost fair level gives
- * the turns; fair and weight of a level between do nothing, which a notice tells. The name mail/*
- * stands for the members of mail that have no settings of their own; the weight of mail/* holds
- * for deeper queues too, unless a nearer level has settings of members. Running jobs go on. A
- * strict queue runs one job at a time: once a job has been claimed, no other job starts before
- * that job has ended, whatever retries the job has. on_dead says how a strict queue acts when a
- * job ends failed, quarantined or expired: continue, or pause, which resume_queue ends. Raises
- * PU004 for a value out of range, a name of more than four levels, a strict queue of another
- * concurrency than 1, on_dead pause without strict, and per or burst without rate.
+ * Stores settings of a queue and returns the settings that hold for it; NULL leaves a setting
+ * unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of exactly this
+ * name run at a time; total, how many jobs of the queue and of all queues within it: mail/x is
+ * within mail. Of the same jobs, rate (1 to 1000000) are claimed in each per (1 s to 366 days, of
+ * 24 hours; 1 s), and burst (as many as rate) at once. paused => true calls pause_queue, false
+ * resume_queue, of any queue; without another argument no setting is stored. Where a level is
+ * fair the queues within the level, however deep, take turns to start jobs, and weight (1 to
+ * 1000) is how many jobs a queue starts in a turn. The outermost fair level gives the turns; fair
+ * and weight of a level between do nothing, which a notice tells. The name mail/* stands for the
+ * members of mail that have no settings of their own; the weight of mail/* holds for deeper
+ * queues too, unless a nearer level has settings of members. Running jobs go on. A strict queue
+ * runs one job at a time: once a job has been claimed, no other job starts before that job has
+ * ended, whatever retries the job has. on_dead says how a strict queue acts when a job ends
+ * failed, quarantined or expired: continue, or pause, which resume_queue ends. Raises PU004 for a
+ * value out of range, a name of more than four levels, a strict queue of another concurrency than
+ * 1, on_dead pause without strict, and per or burst without rate.
  */
 export function setQueue(
   db: Database,
@@ -964,10 +963,9 @@ export function setQueue(
 ): Promise<QueueRow>
 
 /**
- * Takes all settings of a queue and the queue's pause away and returns whether the queue had any.
- * From then on the queue has the settings of the members of its level (mail/* for mail/x) if the
- * settings are stored, else the queue runs one job at a time. Running jobs go on. Raises PU004 as
- * set_queue does.
+ * Takes away all settings of a queue and its pause, and returns whether it had any. From then on
+ * it has the settings of the members of its level (mail/* for mail/x) if such settings are
+ * stored, else it runs one job at a time. Running jobs go on. Raises PU004 as set_queue does.
  */
 export function unsetQueue(
   db: Database,
@@ -975,11 +973,11 @@ export function unsetQueue(
 ): Promise<boolean>
 
 /**
- * Pauses a queue and all queues within the queue, and returns the settings that hold for the
- * queue, which stay: once the call commits, no worker claims a job of the queues before
- * resume_queue. The name mail/* stands for the direct members of mail that no operator paused or
- * resumed by name. Running jobs go on. A notice says if the queue has neither settings nor jobs.
- * Raises PU004 as set_queue does.
+ * Pauses a queue and all queues within it, and returns the settings that hold for the queue,
+ * which stay: once the call commits, no worker claims a job of the queues before resume_queue.
+ * The name mail/* stands for the direct members of mail that no operator paused or resumed by
+ * name. Running jobs go on. A notice says if the queue has neither settings nor jobs. Raises
+ * PU004 as set_queue does.
  */
 export function pauseQueue(
   db: Database,
@@ -1000,10 +998,10 @@ export function resumeQueue(
  * Cancels a job. A waiting job ends at once. A running job is flagged, and each heartbeat tells
  * the worker; if the job completes first, the completion wins, and any other end is recorded as
  * cancelled. Returns cancelled, running (flagged), or the state in which the job had already
- * ended: completed also where the job has no row, and the job's flow, a job that waits for the
- * job or the job's schedule knows of the completion. Raises PU005 for an unknown job, 55P03 where
- * another transaction, as a producer's keyed add, holds the job for more than a second: then
- * nothing has changed.
+ * ended: completed also where the job has no row, and its flow, a job that waits for it or its
+ * schedule knows of the completion. Raises PU005 for an unknown job, 55P03 where another
+ * transaction, as a producer's keyed add, holds the job for more than a second: then nothing has
+ * changed.
  */
 export function cancelJob(
   db: Database,
@@ -1016,7 +1014,7 @@ export function cancelJob(
 /**
  * Cancels each live job of a flow as cancel_job does, and returns the number of cancelled jobs.
  * Jobs outside of the flow follow the jobs that they wait for. Raises PU005 for an unknown flow,
- * 55P03 where cancel_job raises 55P03 for a job of the flow: then no job is cancelled.
+ * 55P03 where cancel_job raises it for a job of the flow: then no job is cancelled.
  */
 export function cancelFlow(
   db: Database,
@@ -1031,8 +1029,8 @@ export function cancelFlow(
  * and all attempts, and returns the job; a start_by in the past is taken away. A job that is
  * still live is returned unchanged, with a notice. Raises PU005 for an unknown job, PU010 for a
  * completed job, while another live job has the key, and while a transaction in progress adds or
- * removes a job under the key, 55P03 where another transaction, as a transaction that adds a job
- * after this job, holds the record for more than a second.
+ * removes a job under the key, 55P03 where another transaction, as one that adds a job after this
+ * job, holds the record for more than a second.
  */
 export function retryJob(
   db: Database,
@@ -1052,12 +1050,12 @@ export function requeueJob(
 ): Promise<boolean>
 
 /**
- * Changes waiting and failed jobs and returns the jobs; NULL leaves a value unchanged. A failed
- * job that gets an attempt again, by attempts or max_attempts, goes live again; any other failed
- * job stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs,
- * failed jobs whose key a live job has, and jobs locked by another transaction, are left alone,
- * with a notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 for
- * a value out of range, for a waiting job that would be left without an attempt and for a failed
+ * Changes waiting and failed jobs and returns them; NULL leaves a value unchanged. A failed job
+ * that gets an attempt again, by attempts or max_attempts, goes live again; any other failed job
+ * stays failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, failed
+ * jobs whose key a live job has, and jobs locked by another transaction, are left alone, with a
+ * notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises PU004 for a
+ * value out of range, for a waiting job that would be left without an attempt and for a failed
  * job that would have used more attempts than max_attempts, PU005 for an id lost in a failover.
  */
 export function rescheduleJobs(
@@ -1072,10 +1070,10 @@ export function rescheduleJobs(
 ): Promise<JobRow[]>
 
 /**
- * Completes waiting and failed jobs by hand and returns the jobs as they were, failed jobs with a
- * state of NULL. keep_completed decides whether the jobs are kept. Running, quarantined,
- * cancelled and expired jobs, and jobs locked by another transaction, are left alone, with a
- * notice. Ids of no job, and NULL, name no job. Raises PU005 for an id lost in a failover.
+ * Completes waiting and failed jobs by hand and returns them as they were, failed jobs with a
+ * state of NULL. keep_completed decides whether they are kept. Running, quarantined, cancelled
+ * and expired jobs, and jobs locked by another transaction, are left alone, with a notice. Ids of
+ * no job, and NULL, name no job. Raises PU005 for an id lost in a failover.
  */
 export function completeJobs(
   db: Database,
@@ -1121,13 +1119,12 @@ export function previewOperation(
 /**
  * Notes that an operator is about to change many jobs, and returns the operation; run_operation()
  * makes the changes. action: retry (failed and quarantined jobs), cancel, reschedule or fail
- * (waiting jobs). filter: conditions, and a job must meet all conditions: states, task, queue,
- * key, error (a part of the last error), error_line (of the last error, as list_failures()
- * returns the line), ids, older_than and newer_than (by the time of the add). {} means every job.
- * arguments: reason of cancel, error of fail, run_at, priority, attempts and max_attempts of
- * reschedule. Jobs added later are left alone. actor: for the record, the person or program
- * behind the role, at most 128 characters. Raises PU004 for anything else, PU005 for an id lost
- * in a failover.
+ * (waiting jobs). filter: conditions, all of which a job must meet: states, task, queue, key,
+ * error (a part of the last error), error_line (of the last error, as list_failures() returns
+ * it), ids, older_than and newer_than (by the time of the add). {} means every job. arguments:
+ * reason of cancel, error of fail, run_at, priority, attempts and max_attempts of reschedule.
+ * Jobs added later are left alone. actor: for the record, the person or program behind the role,
+ * at most 128 characters. Raises PU004 for anything else, PU005 for an id lost in a failover.
  */
 export function startOperation(
   db: Database,
@@ -1157,8 +1154,8 @@ export function runOperation(
 ): Promise<OperationRow | null>
 
 /**
- * Ends an operation before the last step, and returns the operation; changes of earlier steps
- * stay. An ended operation is returned unchanged. Raises PU005 for an unknown operation.
+ * Ends an operation before the last step, and returns it; changes of earlier steps stay. An ended
+ * operation is returned unchanged. Raises PU005 for an unknown operation.
  */
 export function stopOperation(
   db: Database,
@@ -1167,12 +1164,12 @@ export function stopOperation(
 
 /**
  * Starts an operation that takes another operation back, and returns the new operation;
- * run_operation() makes the changes. The call stops the other operation if the other operation
- * still runs. Jobs that have moved since, because the jobs ran, ended or were changed, are left
- * alone and count as skipped, as do jobs that cannot come back: skipped_because counts the
- * reasons, and pulse.operation_job.undo has the reason of each job. A second call returns the
- * same undo. Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an
- * unknown operation.
+ * run_operation() makes the changes. The call stops the other operation if it still runs. Jobs
+ * that have moved since, because they ran, ended or were changed, are left alone and count as
+ * skipped, as do jobs that cannot come back: skipped_because counts the reasons, and
+ * pulse.operation_job.undo has the reason of each job. A second call returns the same undo.
+ * Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an unknown
+ * operation.
  */
 export function undoOperation(
   db: Database,
@@ -1216,10 +1213,10 @@ export function deleteFinished(
 ): Promise<number>
 
 /**
- * Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a limit, and
- * leaves. Returns draining, stopping (asked before), or lost or stopped when the worker has
- * ended. Make the call outside a transaction block, which would hold up the worker's heartbeats.
- * Raises PU002 for an unknown worker.
+ * Asks a worker to drain: it gets no more jobs, finishes its jobs, without a limit, and leaves.
+ * Returns draining, stopping (asked before), or lost or stopped when the worker has ended. Make
+ * the call outside a transaction block, which would hold up the worker's heartbeats. Raises PU002
+ * for an unknown worker.
  */
 export function drainWorker(
   db: Database,
@@ -1227,10 +1224,10 @@ export function drainWorker(
 ): Promise<string>
 
 /**
- * Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own grace
- * period, and leaves. Returns stopping, or lost or stopped when the worker has ended. Make the
- * call outside a transaction block, which would hold up the worker's heartbeats. Raises PU002 for
- * an unknown worker.
+ * Asks a worker to stop: it gets no more jobs, finishes its jobs within its own grace period, and
+ * leaves. Returns stopping, or lost or stopped when the worker has ended. Make the call outside a
+ * transaction block, which would hold up the worker's heartbeats. Raises PU002 for an unknown
+ * worker.
  */
 export function stopWorker(
   db: Database,

@@ -82,8 +82,8 @@ class JobRow:
     parents: Any
     # W3C traceparent of the job; NULL without a trace
     traceparent: str | None
-    # The producer of the job: the role that has added the job, or that stored the job's
-    # schedule; NULL: every producer
+    # The producer of the job: the role that has added it, or that stored its schedule; NULL:
+    # every producer
     added_by: str | None
     # The job that died, of a job that is a dead letter; NULL for any other job
     dead_letter_of: str | None
@@ -156,8 +156,7 @@ class QueueRow:
     created_at: datetime | None
     # When the settings last changed
     updated_at: datetime | None
-    # How many jobs of the queue and of all queues within the queue run at a time; NULL: no
-    # limit
+    # How many jobs of the queue and of all queues within it run at a time; NULL: no limit
     total: int | None
     # LEVEL/* stands for the members of the level; false where only version 0.1.0 has stored
     # the row
@@ -172,8 +171,8 @@ class QueueRow:
     fair: bool | None
     # How many jobs the queue starts at a turn where a level above the queue is fair
     weight: int | None
-    # How many jobs of the queue and of all queues within the queue are claimed in each per;
-    # NULL: no limit
+    # How many jobs of the queue and of all queues within it are claimed in each per; NULL: no
+    # limit
     rate: int | None
     # The time in which rate jobs are claimed; NULL: 1 s
     per: str | None
@@ -237,22 +236,21 @@ class ScheduleRow:
     last_error: str | None
     # Due time of the last refused job
     last_error_at: datetime | None
-    # The crontab that names the schedule; NULL: schedule() made the schedule
+    # The crontab that names the schedule; NULL: schedule() made it
     crontab_set: str | None
     # Since when the crontab names the schedule no more
     gone_at: datetime | None
-    # Whether the schedule was paused when the crontab left the schedule out
+    # Whether the schedule was paused when the crontab left it out
     paused_before: bool | None
     # When the schedule was created
     created_at: datetime | None
     # When a call changed the schedule
     updated_at: datetime | None
-    # The role that stored the schedule, and the producer of the schedule's jobs; NULL: every
-    # producer
+    # The role that stored the schedule, and the producer of its jobs; NULL: every producer
     added_by: str | None
     # When the schedule was paused; NULL while the schedule runs
     paused_at: datetime | None
-    # The role that has paused the schedule, or loaded the schedule's crontab
+    # The role that has paused the schedule, or loaded its crontab
     paused_by: str | None
 
 
@@ -517,15 +515,15 @@ def add_job_after(
 def add_job_after(
     db, after, identifier, payload=LEFT_OUT, **options
 ):
-    """Adds a job as add_job does, and lets the job wait until the jobs of these ids have
-    ended; returns the row. starts_when: completed (all did; else the new job ends as
-    cancelled), ended (in whatever way) or failed (at least one did not complete; else the new
-    job ends as cancelled, not needed). start_by: the job ends as expired unless a claim takes
-    the job in time. {} waits for nothing. An id whose job no longer has a row counts as
-    completed; the call waits for a transaction that deletes or retries an ended parent.
-    Raises PU004 for a name or value out of range and for a job that would wait for itself,
-    42501 and 40001 as add_job does, PU005 for an id never given out or lost in a failover,
-    for a parent that an open transaction adds, and for a job of another producer."""
+    """Adds a job as add_job does, and lets it wait until the jobs of these ids have ended;
+    returns the row. starts_when: completed (all did; else the new job ends as cancelled),
+    ended (in whatever way) or failed (at least one did not complete; else the new job ends as
+    cancelled, not needed). start_by: the job ends as expired unless a claim takes it in time.
+    {} waits for nothing. An id whose job no longer has a row counts as completed; the call
+    waits for a transaction that deletes or retries an ended parent. Raises PU004 for a name
+    or value out of range and for a job that would wait for itself, 42501 and 40001 as add_job
+    does, PU005 for an id never given out or lost in a failover, for a parent that an open
+    transaction adds, and for a job of another producer."""
     return call(
         db, _add_job_after, [after, identifier, payload], options,
     )
@@ -775,9 +773,9 @@ def remove_job(
 def remove_job(
     db, job_key,
 ):
-    """Deletes the waiting job of this key, and returns the row; if other jobs wait for the
-    job, the job ends as cancelled instead. A running job loses the key and is not retried.
-    Returns NULL for a key that no job of the caller's producer has. A role that may not read
+    """Deletes the waiting job of this key, and returns the row; if other jobs wait for it,
+    the job ends as cancelled instead. A running job loses the key and is not retried. Returns
+    NULL for a key that no job of the caller's producer has. A role that may not read
     pulse.job sees neither payload nor token nor worker of the job. Raises 40001 as add_job
     does."""
     return call(
@@ -1019,7 +1017,7 @@ def run_schedule_now(
 def run_schedule_now(
     db, name,
 ):
-    """Adds the job of a schedule at once and returns the job, whether or not the schedule is
+    """Adds the job of a schedule at once and returns it, whether or not the schedule is
     paused. The job has no scheduled_for. The call moves no due time and does not ask overlap.
     A role that may not read pulse.job sees no payload. Raises PU005 for an unknown schedule."""
     return call(
@@ -1120,9 +1118,9 @@ def load_crontab(
     identifier and cron (in UTC), and if wanted payload (an object), fill (an interval: missed
     due times of so long are made up for), queue_name, max_attempts, priority, job_key,
     job_key_mode. Schedules of this set that items does not name are paused, and deleted a day
-    later unless a call names the schedules again. Returns each name with added, changed,
-    resumed, paused or unchanged. pulse-worker --crontab calls the function. Raises PU004 for
-    a value out of range, a name given twice, and a schedule that is not of this set."""
+    later unless a call names them again. Returns each name with added, changed, resumed,
+    paused or unchanged. pulse-worker --crontab calls the function. Raises PU004 for a value
+    out of range, a name given twice, and a schedule that is not of this set."""
     return call(
         db, _load_crontab, [set_name, items],
     )
@@ -1203,7 +1201,7 @@ def unset_task(
     db, identifier,
 ):
     """Takes all settings of a task away, the handler too, and returns whether the task had
-    any. From then on the task has the defaults. Jobs keep the values that the jobs got when
+    any. From then on the task has the defaults. Jobs keep the values that they got when
     added: max_attempts, start_by and queue. Raises PU004 as set_task does."""
     return call(
         db, _unset_task, [identifier],
@@ -1241,23 +1239,23 @@ def set_queue(
 def set_queue(
     db, queue_name, **options
 ):
-    """Stores settings of a queue and returns the settings that hold for the queue; NULL
-    leaves a setting unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many
-    jobs of exactly this name run at a time; total, how many jobs of the queue and of all
-    queues within the queue: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are
-    claimed in each per (1 s to 366 days, of 24 hours; 1 s), and burst (as many as rate) at
-    once. paused => true calls pause_queue, false resume_queue, of any queue; without another
-    argument no setting is stored. Where a level is fair the queues within the level, however
-    deep, take turns to start jobs, and weight (1 to 1000) is how many jobs a queue starts in
-    a turn. The outermost fair level gives the turns; fair and weight of a level between do
-    nothing, which a notice tells. The name mail/* stands for the members of mail that have no
-    settings of their own; the weight of mail/* holds for deeper queues too, unless a nearer
-    level has settings of members. Running jobs go on. A strict queue runs one job at a time:
-    once a job has been claimed, no other job starts before that job has ended, whatever
-    retries the job has. on_dead says how a strict queue acts when a job ends failed,
-    quarantined or expired: continue, or pause, which resume_queue ends. Raises PU004 for a
-    value out of range, a name of more than four levels, a strict queue of another concurrency
-    than 1, on_dead pause without strict, and per or burst without rate."""
+    """Stores settings of a queue and returns the settings that hold for it; NULL leaves a
+    setting unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of
+    exactly this name run at a time; total, how many jobs of the queue and of all queues
+    within it: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in
+    each per (1 s to 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused
+    => true calls pause_queue, false resume_queue, of any queue; without another argument no
+    setting is stored. Where a level is fair the queues within the level, however deep, take
+    turns to start jobs, and weight (1 to 1000) is how many jobs a queue starts in a turn. The
+    outermost fair level gives the turns; fair and weight of a level between do nothing, which
+    a notice tells. The name mail/* stands for the members of mail that have no settings of
+    their own; the weight of mail/* holds for deeper queues too, unless a nearer level has
+    settings of members. Running jobs go on. A strict queue runs one job at a time: once a job
+    has been claimed, no other job starts before that job has ended, whatever retries the job
+    has. on_dead says how a strict queue acts when a job ends failed, quarantined or expired:
+    continue, or pause, which resume_queue ends. Raises PU004 for a value out of range, a name
+    of more than four levels, a strict queue of another concurrency than 1, on_dead pause
+    without strict, and per or burst without rate."""
     return call(
         db, _set_queue, [queue_name], options,
     )
@@ -1286,10 +1284,10 @@ def unset_queue(
 def unset_queue(
     db, queue_name,
 ):
-    """Takes all settings of a queue and the queue's pause away and returns whether the queue
-    had any. From then on the queue has the settings of the members of its level (mail/* for
-    mail/x) if the settings are stored, else the queue runs one job at a time. Running jobs go
-    on. Raises PU004 as set_queue does."""
+    """Takes away all settings of a queue and its pause, and returns whether it had any. From
+    then on it has the settings of the members of its level (mail/* for mail/x) if such
+    settings are stored, else it runs one job at a time. Running jobs go on. Raises PU004 as
+    set_queue does."""
     return call(
         db, _unset_queue, [queue_name],
     )
@@ -1318,8 +1316,8 @@ def pause_queue(
 def pause_queue(
     db, queue_name,
 ):
-    """Pauses a queue and all queues within the queue, and returns the settings that hold for
-    the queue, which stay: once the call commits, no worker claims a job of the queues before
+    """Pauses a queue and all queues within it, and returns the settings that hold for the
+    queue, which stay: once the call commits, no worker claims a job of the queues before
     resume_queue. The name mail/* stands for the direct members of mail that no operator
     paused or resumed by name. Running jobs go on. A notice says if the queue has neither
     settings nor jobs. Raises PU004 as set_queue does."""
@@ -1385,10 +1383,10 @@ def cancel_job(
     """Cancels a job. A waiting job ends at once. A running job is flagged, and each heartbeat
     tells the worker; if the job completes first, the completion wins, and any other end is
     recorded as cancelled. Returns cancelled, running (flagged), or the state in which the job
-    had already ended: completed also where the job has no row, and the job's flow, a job that
-    waits for the job or the job's schedule knows of the completion. Raises PU005 for an
-    unknown job, 55P03 where another transaction, as a producer's keyed add, holds the job for
-    more than a second: then nothing has changed."""
+    had already ended: completed also where the job has no row, and its flow, a job that waits
+    for it or its schedule knows of the completion. Raises PU005 for an unknown job, 55P03
+    where another transaction, as a producer's keyed add, holds the job for more than a
+    second: then nothing has changed."""
     return call(
         db, _cancel_job, [job_id], options,
     )
@@ -1419,7 +1417,7 @@ def cancel_flow(
 ):
     """Cancels each live job of a flow as cancel_job does, and returns the number of cancelled
     jobs. Jobs outside of the flow follow the jobs that they wait for. Raises PU005 for an
-    unknown flow, 55P03 where cancel_job raises 55P03 for a job of the flow: then no job is
+    unknown flow, 55P03 where cancel_job raises it for a job of the flow: then no job is
     cancelled."""
     return call(
         db, _cancel_flow, [flow_id], options,
@@ -1454,8 +1452,8 @@ def retry_job(
     job that is still live is returned unchanged, with a notice. Raises PU005 for an unknown
     job, PU010 for a completed job, while another live job has the key, and while a
     transaction in progress adds or removes a job under the key, 55P03 where another
-    transaction, as a transaction that adds a job after this job, holds the record for more
-    than a second."""
+    transaction, as one that adds a job after this job, holds the record for more than a
+    second."""
     return call(
         db, _retry_job, [job_id],
     )
@@ -1519,7 +1517,7 @@ def reschedule_jobs(
 def reschedule_jobs(
     db, job_ids, **options
 ):
-    """Changes waiting and failed jobs and returns the jobs; NULL leaves a value unchanged. A
+    """Changes waiting and failed jobs and returns them; NULL leaves a value unchanged. A
     failed job that gets an attempt again, by attempts or max_attempts, goes live again; any
     other failed job stays failed and has a state of NULL. Running, quarantined, cancelled and
     expired jobs, failed jobs whose key a live job has, and jobs locked by another
@@ -1555,11 +1553,10 @@ def complete_jobs(
 def complete_jobs(
     db, job_ids,
 ):
-    """Completes waiting and failed jobs by hand and returns the jobs as they were, failed
-    jobs with a state of NULL. keep_completed decides whether the jobs are kept. Running,
-    quarantined, cancelled and expired jobs, and jobs locked by another transaction, are left
-    alone, with a notice. Ids of no job, and NULL, name no job. Raises PU005 for an id lost in
-    a failover."""
+    """Completes waiting and failed jobs by hand and returns them as they were, failed jobs
+    with a state of NULL. keep_completed decides whether they are kept. Running, quarantined,
+    cancelled and expired jobs, and jobs locked by another transaction, are left alone, with a
+    notice. Ids of no job, and NULL, name no job. Raises PU005 for an id lost in a failover."""
     return call(
         db, _complete_jobs, [job_ids],
     )
@@ -1687,13 +1684,13 @@ def start_operation(
 ):
     """Notes that an operator is about to change many jobs, and returns the operation;
     run_operation() makes the changes. action: retry (failed and quarantined jobs), cancel,
-    reschedule or fail (waiting jobs). filter: conditions, and a job must meet all conditions:
+    reschedule or fail (waiting jobs). filter: conditions, all of which a job must meet:
     states, task, queue, key, error (a part of the last error), error_line (of the last error,
-    as list_failures() returns the line), ids, older_than and newer_than (by the time of the
-    add). {} means every job. arguments: reason of cancel, error of fail, run_at, priority,
-    attempts and max_attempts of reschedule. Jobs added later are left alone. actor: for the
-    record, the person or program behind the role, at most 128 characters. Raises PU004 for
-    anything else, PU005 for an id lost in a failover."""
+    as list_failures() returns it), ids, older_than and newer_than (by the time of the add).
+    {} means every job. arguments: reason of cancel, error of fail, run_at, priority, attempts
+    and max_attempts of reschedule. Jobs added later are left alone. actor: for the record,
+    the person or program behind the role, at most 128 characters. Raises PU004 for anything
+    else, PU005 for an id lost in a failover."""
     return call(
         db, _start_operation, [action, filter], options,
     )
@@ -1757,9 +1754,8 @@ def stop_operation(
 def stop_operation(
     db, operation_id,
 ):
-    """Ends an operation before the last step, and returns the operation; changes of earlier
-    steps stay. An ended operation is returned unchanged. Raises PU005 for an unknown
-    operation."""
+    """Ends an operation before the last step, and returns it; changes of earlier steps stay.
+    An ended operation is returned unchanged. Raises PU005 for an unknown operation."""
     return call(
         db, _stop_operation, [operation_id],
     )
@@ -1789,12 +1785,12 @@ def undo_operation(
     db, operation_id, **options
 ):
     """Starts an operation that takes another operation back, and returns the new operation;
-    run_operation() makes the changes. The call stops the other operation if the other
-    operation still runs. Jobs that have moved since, because the jobs ran, ended or were
-    changed, are left alone and count as skipped, as do jobs that cannot come back:
-    skipped_because counts the reasons, and pulse.operation_job.undo has the reason of each
-    job. A second call returns the same undo. Raises PU004 for an undo and for a change that
-    note_operation() noted, PU005 for an unknown operation."""
+    run_operation() makes the changes. The call stops the other operation if it still runs.
+    Jobs that have moved since, because they ran, ended or were changed, are left alone and
+    count as skipped, as do jobs that cannot come back: skipped_because counts the reasons,
+    and pulse.operation_job.undo has the reason of each job. A second call returns the same
+    undo. Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an
+    unknown operation."""
     return call(
         db, _undo_operation, [operation_id], options,
     )
@@ -1892,10 +1888,10 @@ def drain_worker(
 def drain_worker(
     db, worker_id,
 ):
-    """Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a
-    limit, and leaves. Returns draining, stopping (asked before), or lost or stopped when the
-    worker has ended. Make the call outside a transaction block, which would hold up the
-    worker's heartbeats. Raises PU002 for an unknown worker."""
+    """Asks a worker to drain: it gets no more jobs, finishes its jobs, without a limit, and
+    leaves. Returns draining, stopping (asked before), or lost or stopped when the worker has
+    ended. Make the call outside a transaction block, which would hold up the worker's
+    heartbeats. Raises PU002 for an unknown worker."""
     return call(
         db, _drain_worker, [worker_id],
     )
@@ -1924,10 +1920,10 @@ def stop_worker(
 def stop_worker(
     db, worker_id,
 ):
-    """Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own
-    grace period, and leaves. Returns stopping, or lost or stopped when the worker has ended.
-    Make the call outside a transaction block, which would hold up the worker's heartbeats.
-    Raises PU002 for an unknown worker."""
+    """Asks a worker to stop: it gets no more jobs, finishes its jobs within its own grace
+    period, and leaves. Returns stopping, or lost or stopped when the worker has ended. Make
+    the call outside a transaction block, which would hold up the worker's heartbeats. Raises
+    PU002 for an unknown worker."""
     return call(
         db, _stop_worker, [worker_id],
     )

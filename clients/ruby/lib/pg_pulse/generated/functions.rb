@@ -346,15 +346,15 @@ module PgPulse
       })
     end
 
-    # Adds a job as add_job does, and lets the job wait until the jobs of these ids have ended;
-    # returns the row. starts_when: completed (all did; else the new job ends as cancelled), ended
-    # (in whatever way) or failed (at least one did not complete; else the new job ends as
-    # cancelled, not needed). start_by: the job ends as expired unless a claim takes the job in
-    # time. {} waits for nothing. An id whose job no longer has a row counts as completed; the
-    # call waits for a transaction that deletes or retries an ended parent. Raises PU004 for a
-    # name or value out of range and for a job that would wait for itself, 42501 and 40001 as
-    # add_job does, PU005 for an id never given out or lost in a failover, for a parent that an
-    # open transaction adds, and for a job of another producer.
+    # Adds a job as add_job does, and lets it wait until the jobs of these ids have ended; returns
+    # the row. starts_when: completed (all did; else the new job ends as cancelled), ended (in
+    # whatever way) or failed (at least one did not complete; else the new job ends as cancelled,
+    # not needed). start_by: the job ends as expired unless a claim takes it in time. {} waits for
+    # nothing. An id whose job no longer has a row counts as completed; the call waits for a
+    # transaction that deletes or retries an ended parent. Raises PU004 for a name or value out of
+    # range and for a job that would wait for itself, 42501 and 40001 as add_job does, PU005 for
+    # an id never given out or lost in a failover, for a parent that an open transaction adds, and
+    # for a job of another producer.
     def add_job_after(
       db, after, identifier, payload = OMITTED, queue_name: OMITTED, run_at: OMITTED,
       max_attempts: OMITTED, job_key: OMITTED, priority: OMITTED, flags: OMITTED,
@@ -438,10 +438,10 @@ module PgPulse
       })
     end
 
-    # Deletes the waiting job of this key, and returns the row; if other jobs wait for the job,
-    # the job ends as cancelled instead. A running job loses the key and is not retried. Returns
-    # NULL for a key that no job of the caller's producer has. A role that may not read pulse.job
-    # sees neither payload nor token nor worker of the job. Raises 40001 as add_job does.
+    # Deletes the waiting job of this key, and returns the row; if other jobs wait for it, the job
+    # ends as cancelled instead. A running job loses the key and is not retried. Returns NULL for
+    # a key that no job of the caller's producer has. A role that may not read pulse.job sees
+    # neither payload nor token nor worker of the job. Raises 40001 as add_job does.
     def remove_job(db, job_key)
       call(db, :remove_job, {job_key:})
     end
@@ -504,9 +504,9 @@ module PgPulse
       call(db, :resume_schedule, {name:})
     end
 
-    # Adds the job of a schedule at once and returns the job, whether or not the schedule is
-    # paused. The job has no scheduled_for. The call moves no due time and does not ask overlap. A
-    # role that may not read pulse.job sees no payload. Raises PU005 for an unknown schedule.
+    # Adds the job of a schedule at once and returns it, whether or not the schedule is paused.
+    # The job has no scheduled_for. The call moves no due time and does not ask overlap. A role
+    # that may not read pulse.job sees no payload. Raises PU005 for an unknown schedule.
     def run_schedule_now(db, name)
       call(db, :run_schedule_now, {name:})
     end
@@ -532,9 +532,9 @@ module PgPulse
     # and cron (in UTC), and if wanted payload (an object), fill (an interval: missed due times of
     # so long are made up for), queue_name, max_attempts, priority, job_key, job_key_mode.
     # Schedules of this set that items does not name are paused, and deleted a day later unless a
-    # call names the schedules again. Returns each name with added, changed, resumed, paused or
-    # unchanged. pulse-worker --crontab calls the function. Raises PU004 for a value out of range,
-    # a name given twice, and a schedule that is not of this set.
+    # call names them again. Returns each name with added, changed, resumed, paused or unchanged.
+    # pulse-worker --crontab calls the function. Raises PU004 for a value out of range, a name
+    # given twice, and a schedule that is not of this set.
     def load_crontab(db, set_name, items)
       call(db, :load_crontab, {set_name:, items:})
     end
@@ -560,18 +560,18 @@ module PgPulse
     end
 
     # Takes all settings of a task away, the handler too, and returns whether the task had any.
-    # From then on the task has the defaults. Jobs keep the values that the jobs got when added:
+    # From then on the task has the defaults. Jobs keep the values that they got when added:
     # max_attempts, start_by and queue. Raises PU004 as set_task does.
     def unset_task(db, identifier)
       call(db, :unset_task, {identifier:})
     end
 
-    # Stores settings of a queue and returns the settings that hold for the queue; NULL leaves a
-    # setting unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of
-    # exactly this name run at a time; total, how many jobs of the queue and of all queues within
-    # the queue: mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in each
-    # per (1 s to 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused => true
-    # calls pause_queue, false resume_queue, of any queue; without another argument no setting is
+    # Stores settings of a queue and returns the settings that hold for it; NULL leaves a setting
+    # unchanged, -1 takes a limit away. concurrency (1 to 1000000) is how many jobs of exactly
+    # this name run at a time; total, how many jobs of the queue and of all queues within it:
+    # mail/x is within mail. Of the same jobs, rate (1 to 1000000) are claimed in each per (1 s to
+    # 366 days, of 24 hours; 1 s), and burst (as many as rate) at once. paused => true calls
+    # pause_queue, false resume_queue, of any queue; without another argument no setting is
     # stored. Where a level is fair the queues within the level, however deep, take turns to start
     # jobs, and weight (1 to 1000) is how many jobs a queue starts in a turn. The outermost fair
     # level gives the turns; fair and weight of a level between do nothing, which a notice tells.
@@ -594,19 +594,18 @@ module PgPulse
       })
     end
 
-    # Takes all settings of a queue and the queue's pause away and returns whether the queue had
-    # any. From then on the queue has the settings of the members of its level (mail/* for mail/x)
-    # if the settings are stored, else the queue runs one job at a time. Running jobs go on.
-    # Raises PU004 as set_queue does.
+    # Takes away all settings of a queue and its pause, and returns whether it had any. From then
+    # on it has the settings of the members of its level (mail/* for mail/x) if such settings are
+    # stored, else it runs one job at a time. Running jobs go on. Raises PU004 as set_queue does.
     def unset_queue(db, queue_name)
       call(db, :unset_queue, {queue_name:})
     end
 
-    # Pauses a queue and all queues within the queue, and returns the settings that hold for the
-    # queue, which stay: once the call commits, no worker claims a job of the queues before
-    # resume_queue. The name mail/* stands for the direct members of mail that no operator paused
-    # or resumed by name. Running jobs go on. A notice says if the queue has neither settings nor
-    # jobs. Raises PU004 as set_queue does.
+    # Pauses a queue and all queues within it, and returns the settings that hold for the queue,
+    # which stay: once the call commits, no worker claims a job of the queues before resume_queue.
+    # The name mail/* stands for the direct members of mail that no operator paused or resumed by
+    # name. Running jobs go on. A notice says if the queue has neither settings nor jobs. Raises
+    # PU004 as set_queue does.
     def pause_queue(db, queue_name)
       call(db, :pause_queue, {queue_name:})
     end
@@ -621,17 +620,17 @@ module PgPulse
     # Cancels a job. A waiting job ends at once. A running job is flagged, and each heartbeat
     # tells the worker; if the job completes first, the completion wins, and any other end is
     # recorded as cancelled. Returns cancelled, running (flagged), or the state in which the job
-    # had already ended: completed also where the job has no row, and the job's flow, a job that
-    # waits for the job or the job's schedule knows of the completion. Raises PU005 for an unknown
-    # job, 55P03 where another transaction, as a producer's keyed add, holds the job for more than
-    # a second: then nothing has changed.
+    # had already ended: completed also where the job has no row, and its flow, a job that waits
+    # for it or its schedule knows of the completion. Raises PU005 for an unknown job, 55P03 where
+    # another transaction, as a producer's keyed add, holds the job for more than a second: then
+    # nothing has changed.
     def cancel_job(db, job_id, reason: OMITTED)
       call(db, :cancel_job, {job_id:, reason:})
     end
 
     # Cancels each live job of a flow as cancel_job does, and returns the number of cancelled
     # jobs. Jobs outside of the flow follow the jobs that they wait for. Raises PU005 for an
-    # unknown flow, 55P03 where cancel_job raises 55P03 for a job of the flow: then no job is
+    # unknown flow, 55P03 where cancel_job raises it for a job of the flow: then no job is
     # cancelled.
     def cancel_flow(db, flow_id, reason: OMITTED)
       call(db, :cancel_flow, {flow_id:, reason:})
@@ -641,8 +640,8 @@ module PgPulse
     # checkpoint and all attempts, and returns the job; a start_by in the past is taken away. A
     # job that is still live is returned unchanged, with a notice. Raises PU005 for an unknown
     # job, PU010 for a completed job, while another live job has the key, and while a transaction
-    # in progress adds or removes a job under the key, 55P03 where another transaction, as a
-    # transaction that adds a job after this job, holds the record for more than a second.
+    # in progress adds or removes a job under the key, 55P03 where another transaction, as one
+    # that adds a job after this job, holds the record for more than a second.
     def retry_job(db, job_id)
       call(db, :retry_job, {job_id:})
     end
@@ -655,14 +654,14 @@ module PgPulse
       call(db, :requeue_job, {job_id:, reason:})
     end
 
-    # Changes waiting and failed jobs and returns the jobs; NULL leaves a value unchanged. A
-    # failed job that gets an attempt again, by attempts or max_attempts, goes live again; any
-    # other failed job stays failed and has a state of NULL. Running, quarantined, cancelled and
-    # expired jobs, failed jobs whose key a live job has, and jobs locked by another transaction,
-    # are left alone, with a notice. Ids of no job, and NULL, name no job. A job keeps its
-    # start_by. Raises PU004 for a value out of range, for a waiting job that would be left
-    # without an attempt and for a failed job that would have used more attempts than
-    # max_attempts, PU005 for an id lost in a failover.
+    # Changes waiting and failed jobs and returns them; NULL leaves a value unchanged. A failed
+    # job that gets an attempt again, by attempts or max_attempts, goes live again; any other
+    # failed job stays failed and has a state of NULL. Running, quarantined, cancelled and expired
+    # jobs, failed jobs whose key a live job has, and jobs locked by another transaction, are left
+    # alone, with a notice. Ids of no job, and NULL, name no job. A job keeps its start_by. Raises
+    # PU004 for a value out of range, for a waiting job that would be left without an attempt and
+    # for a failed job that would have used more attempts than max_attempts, PU005 for an id lost
+    # in a failover.
     def reschedule_jobs(
       db, job_ids, run_at: OMITTED, priority: OMITTED, attempts: OMITTED, max_attempts: OMITTED
     )
@@ -671,11 +670,10 @@ module PgPulse
       })
     end
 
-    # Completes waiting and failed jobs by hand and returns the jobs as they were, failed jobs
-    # with a state of NULL. keep_completed decides whether the jobs are kept. Running,
-    # quarantined, cancelled and expired jobs, and jobs locked by another transaction, are left
-    # alone, with a notice. Ids of no job, and NULL, name no job. Raises PU005 for an id lost in a
-    # failover.
+    # Completes waiting and failed jobs by hand and returns them as they were, failed jobs with a
+    # state of NULL. keep_completed decides whether they are kept. Running, quarantined, cancelled
+    # and expired jobs, and jobs locked by another transaction, are left alone, with a notice. Ids
+    # of no job, and NULL, name no job. Raises PU005 for an id lost in a failover.
     def complete_jobs(db, job_ids)
       call(db, :complete_jobs, {job_ids:})
     end
@@ -706,13 +704,13 @@ module PgPulse
 
     # Notes that an operator is about to change many jobs, and returns the operation;
     # run_operation() makes the changes. action: retry (failed and quarantined jobs), cancel,
-    # reschedule or fail (waiting jobs). filter: conditions, and a job must meet all conditions:
-    # states, task, queue, key, error (a part of the last error), error_line (of the last error,
-    # as list_failures() returns the line), ids, older_than and newer_than (by the time of the
-    # add). {} means every job. arguments: reason of cancel, error of fail, run_at, priority,
-    # attempts and max_attempts of reschedule. Jobs added later are left alone. actor: for the
-    # record, the person or program behind the role, at most 128 characters. Raises PU004 for
-    # anything else, PU005 for an id lost in a failover.
+    # reschedule or fail (waiting jobs). filter: conditions, all of which a job must meet: states,
+    # task, queue, key, error (a part of the last error), error_line (of the last error, as
+    # list_failures() returns it), ids, older_than and newer_than (by the time of the add). {}
+    # means every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and
+    # max_attempts of reschedule. Jobs added later are left alone. actor: for the record, the
+    # person or program behind the role, at most 128 characters. Raises PU004 for anything else,
+    # PU005 for an id lost in a failover.
     def start_operation(
       db, action, filter, arguments: OMITTED, actor: OMITTED
     )
@@ -730,19 +728,19 @@ module PgPulse
       call(db, :run_operation, {operation_id:, max_jobs:})
     end
 
-    # Ends an operation before the last step, and returns the operation; changes of earlier steps
-    # stay. An ended operation is returned unchanged. Raises PU005 for an unknown operation.
+    # Ends an operation before the last step, and returns it; changes of earlier steps stay. An
+    # ended operation is returned unchanged. Raises PU005 for an unknown operation.
     def stop_operation(db, operation_id)
       call(db, :stop_operation, {operation_id:})
     end
 
     # Starts an operation that takes another operation back, and returns the new operation;
-    # run_operation() makes the changes. The call stops the other operation if the other operation
-    # still runs. Jobs that have moved since, because the jobs ran, ended or were changed, are
-    # left alone and count as skipped, as do jobs that cannot come back: skipped_because counts
-    # the reasons, and pulse.operation_job.undo has the reason of each job. A second call returns
-    # the same undo. Raises PU004 for an undo and for a change that note_operation() noted, PU005
-    # for an unknown operation.
+    # run_operation() makes the changes. The call stops the other operation if it still runs. Jobs
+    # that have moved since, because they ran, ended or were changed, are left alone and count as
+    # skipped, as do jobs that cannot come back: skipped_because counts the reasons, and
+    # pulse.operation_job.undo has the reason of each job. A second call returns the same undo.
+    # Raises PU004 for an undo and for a change that note_operation() noted, PU005 for an unknown
+    # operation.
     def undo_operation(db, operation_id, actor: OMITTED)
       call(db, :undo_operation, {operation_id:, actor:})
     end
@@ -767,18 +765,18 @@ module PgPulse
       call(db, :delete_finished, {job_ids:, older_than:, state:, max_jobs:})
     end
 
-    # Asks a worker to drain: the worker gets no more jobs, finishes its jobs, without a limit,
-    # and leaves. Returns draining, stopping (asked before), or lost or stopped when the worker
-    # has ended. Make the call outside a transaction block, which would hold up the worker's
+    # Asks a worker to drain: it gets no more jobs, finishes its jobs, without a limit, and
+    # leaves. Returns draining, stopping (asked before), or lost or stopped when the worker has
+    # ended. Make the call outside a transaction block, which would hold up the worker's
     # heartbeats. Raises PU002 for an unknown worker.
     def drain_worker(db, worker_id)
       call(db, :drain_worker, {worker_id:})
     end
 
-    # Asks a worker to stop: the worker gets no more jobs, finishes its jobs within its own grace
-    # period, and leaves. Returns stopping, or lost or stopped when the worker has ended. Make the
-    # call outside a transaction block, which would hold up the worker's heartbeats. Raises PU002
-    # for an unknown worker.
+    # Asks a worker to stop: it gets no more jobs, finishes its jobs within its own grace period,
+    # and leaves. Returns stopping, or lost or stopped when the worker has ended. Make the call
+    # outside a transaction block, which would hold up the worker's heartbeats. Raises PU002 for
+    # an unknown worker.
     def stop_worker(db, worker_id)
       call(db, :stop_worker, {worker_id:})
     end
