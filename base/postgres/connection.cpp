@@ -70,8 +70,8 @@ OpenFailure open_failure(const PGconn* connection) {
   return {std::move(reason), permanent};
 }
 
-// Whether a value is none, or a service is unknown. Only a ping tells this from a host whose name
-// is not found now. May take two seconds. The lists end with a null pointer.
+// Whether libpq refuses a value, or knows no such service. Only a ping tells this from a host whose
+// name is not found now. May take two seconds. The lists end with a null pointer.
 bool are_refused_by_libpq(std::vector<const char*> keywords, std::vector<const char*> values) {
   keywords.insert(keywords.end() - 1, "connect_timeout");
   values.insert(values.end() - 1, "2");

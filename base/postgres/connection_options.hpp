@@ -79,9 +79,8 @@ struct NamedDatabase {
   bool operator==(const NamedDatabase& other) const = default;
 };
 
-// Reads the options of each database, as ConnectOptions::read does. Of several databases, a
-// database without a NAME is called as its dbname. Returns a text that names the fault of the
-// options.
+// Reads the options of each database, as ConnectOptions::read does. Of several databases, one
+// without a NAME is called by its dbname. Returns a text that names the fault of the options.
 std::variant<std::vector<NamedDatabase>, std::string> read_databases(
     const std::vector<DatabaseOption>& databases, const std::string& application_name,
     ConnectOptions::Server server = ConnectOptions::Server::primary);

@@ -92,8 +92,8 @@ class Session {
   void follow(Session& leader) { leader.followers_.push_back(this); }
   // From now on this session opens only when needed, and closes ten seconds after the last need.
   // While the session rests, statements that can wait are sent over `lender` when `lender` is free;
-  // while the session cannot be opened, all statements are. So a worker with nothing to report
-  // takes a session less of the server, also a worker that sweeps.
+  // while the session cannot be opened, all statements are. So a worker with nothing to report,
+  // even one that sweeps, takes a session less of the server.
   void borrow_from(Session& lender);
   // Asks the borrower's senders, if the borrower has no connection of its own. Says whether a
   // sender has sent.
