@@ -201,7 +201,7 @@ class Claimer {
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;
   std::optional<TimePoint> doubt_since_;   // when the claim was sent whose reply was lost
-  std::optional<TimePoint> cancelled_at_;  // when a wait was, while no late cancellation has come
+  std::optional<TimePoint> cancelled_at_;  // of a wait, while no late cancellation has come
   LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
   bool was_for_slots_ = false;    // the last claim, or a part of the claim

@@ -55,7 +55,7 @@ class SlotPool {
  public:
   static constexpr Duration kPromiseDeadline = std::chrono::seconds(1);
   static constexpr std::uint64_t kMaxLag = 16;
-  // At least so many jobs a claim asks for when they are to be held ahead: a claim for each would
+  // A claim asks for at least so many jobs when they are to be held ahead: a claim for each would
   // cost the server more than the jobs.
   static constexpr std::size_t kLeastAhead = 8;
 

@@ -23,7 +23,7 @@ struct WorkerState {
   std::int64_t prefetched = 0;
   std::int64_t held = 0;  // running, prefetched, and ended without an answer yet
   std::int64_t concurrency = 0;
-  // Of a process with several databases, whose state this is in all.
+  // With several databases: the state of each, beside this of all.
   std::vector<WorkerState> databases;
   std::string program_refusal;  // why new code of a program does not run; empty: it does
 };
