@@ -32,8 +32,8 @@ CREATE OR REPLACE FUNCTION pulse_citus._private_ask(command text, groups int[] =
    ORDER BY 1;
 $$;
 COMMENT ON FUNCTION pulse_citus._private_ask(text, int[]) IS
-  'Returns what each node, or each of these, answers to a command with one row of one column. '
-  'A node that does not connect within a second, or raises an error, answers not.';
+  'Returns what each node, or each of these, answers to a command with one row of one column. A '
+  'node that does not connect within a second, or raises an error, gives no answer.';
 
 CREATE OR REPLACE FUNCTION pulse_citus.node_of(
     job_id bigint, OUT host text, OUT port int, OUT database text)

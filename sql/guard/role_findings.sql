@@ -21,7 +21,7 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
     SELECT DISTINCT r.class, r.id FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
      WHERE a.grantee = 0::oid AND r.class IN ('ROUTINE', 'TABLE')
   ), held AS MATERIALIZED (
-    -- An owner has rights from the owner itself; no other role has rights from itself.
+    -- An owner has rights from itself; no other role has any from itself.
     SELECT DISTINCT a.grantee AS role, r.class, r.id,
            a.privilege_type || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
              AS privilege

@@ -20,8 +20,8 @@ COMMENT ON FUNCTION pulse_internal.backlog() IS
   'reading, or this server does not count.';
 
 -- Of a task whose latest job is due all ready jobs are due, and of a task whose soonest job is not
--- due no job is due. Of other tasks the function reads the index: a task with more due jobs than
--- the function reads has as many as its jobs that the function has not seen to be later.
+-- due no job is due. Of other tasks the function reads the index: of a task with more due jobs than
+-- it reads, all jobs count as due that it has not seen to be later.
 CREATE OR REPLACE FUNCTION pulse_internal.due_ready(moment timestamptz) RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$

@@ -58,8 +58,8 @@ COMMENT ON FUNCTION pulse_internal.pauses_on_death(text) IS
   'Returns whether a queue is strict and pauses when a job of the queue ends failed, quarantined '
   'or expired.';
 
--- If the open job of the queue is another job, no worker has claimed the open job. A job that a
--- claim is taking runs: no end waits for the claim.
+-- If the open job of the queue is another job, no worker has claimed it. A job that a claim is
+-- taking runs: no end waits for the claim.
 CREATE OR REPLACE FUNCTION pulse_internal.note_death(queue_name text, job_id bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

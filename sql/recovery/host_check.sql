@@ -59,7 +59,7 @@ BEGIN
   LOOP
     -- A worker with a claim in progress is left to the next sweep.
     IF pulse_internal.try_lock_worker(gone.worker_id) THEN
-      -- The worker may be cut off only, in a container of its own.
+      -- The worker may only be cut off, in a container of its own.
       PERFORM pulse_internal.declare_lost(
         gone.worker_id, 'host', format('gone from host %s', gone.hostname), false);
     END IF;
