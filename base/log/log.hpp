@@ -68,7 +68,7 @@ class Log {
  public:
   // Takes one line, without the newline, on the writing thread.
   using Sink = std::function<void(std::string_view line)>;
-  // Hears of every event, also of events below the threshold, on the thread that logs the event.
+  // Hears of every event, also below the threshold, on the thread that logs it.
   using Fields = LogFields;
   using Listener = std::function<void(std::string_view event, Fields fields)>;
 

@@ -59,7 +59,7 @@ class Worker : private SlotUser {
   void set_threads_in_use(std::function<std::size_t()> threads_in_use) {
     claimer_.slots_in_use = std::move(threads_in_use);
   }
-  // From now on serves `tasks` and the tasks that have a handler, and no other task.
+  // From now on serves `tasks` and the tasks that have a handler, and no others.
   void serve(std::vector<std::string> tasks);
   // The items of the crontab file from now on.
   void load_crontab(CrontabItems items);

@@ -8,7 +8,7 @@
 namespace pulse::console {
 namespace {
 
-// A code for each purpose, so that no code tells another code.
+// A code for each purpose, so that no code tells another.
 std::string code_of_line(const Token& token, std::string_view purpose) {
   return authentication_code(token.hash, std::string(purpose) + '\n' + token_line(token));
 }

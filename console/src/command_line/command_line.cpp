@@ -36,7 +36,7 @@ CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
                                  const std::string& description, Run run, Reach reach) {
   CLI::App* added = command.add_subcommand(name, description);
   added->fallthrough();
-  // Of a command and a command below, the user means the lower command.
+  // Of a command and a command below, the user means the lower one.
   added->parse_complete_callback([this, added, reach, run = std::move(run)] {
     if (!added->get_subcommands().empty()) return;
     chosen_ = run;

@@ -1,4 +1,4 @@
-// How pulse ends; the numbers are the numbers of sysexits.h, as pulse-worker's.
+// How pulse ends; the numbers are those of sysexits.h, as pulse-worker's.
 #pragma once
 
 namespace pulse::console {

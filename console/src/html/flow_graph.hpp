@@ -17,8 +17,7 @@ struct FlowJob {
 };
 
 // From left to right: the layer of each job is one more than the highest layer of the job's
-// parents. Parents that are not among the jobs count for nothing; a circle ends where the circle
-// began.
+// parents. Parents that are not among the jobs count for nothing; a circle ends where it began.
 std::vector<std::size_t> layers_of(const std::vector<FlowJob>& jobs);
 
 Markup flow_graph(const std::vector<FlowJob>& jobs);

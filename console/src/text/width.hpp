@@ -13,7 +13,7 @@ std::size_t width(std::string_view text);
 // The text in at most `columns`, one column at least; a cut text ends with an ellipsis.
 std::string fit(std::string_view text, std::size_t columns);
 
-// `text` with spaces up to `columns`, after the text or before the text.
+// `text` with spaces after or before, up to `columns`.
 std::string pad(std::string text, std::size_t columns);
 std::string pad_before(const std::string& text, std::size_t columns);
 

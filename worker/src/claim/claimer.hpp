@@ -204,7 +204,7 @@ class Claimer {
   std::optional<TimePoint> cancelled_at_;  // of a wait, while no late cancellation has come
   LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
-  bool was_for_slots_ = false;    // the last claim, or a part of the claim
+  bool was_for_slots_ = false;    // the last claim, or a part of it
   bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended
   bool was_woken_ = false;        // by a wait that ended early, while something is held
   int quick_waits_ = 0;           // in a row that ended at once and for nothing

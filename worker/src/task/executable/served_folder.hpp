@@ -27,7 +27,7 @@ class ServedFolder {
   bool check(TaskRefusal& refusal);
 
   // The tasks served now. Without a folder the list is empty, and the refusals say why, unless the
-  // folder is the usual folder and does not exist.
+  // folder is the usual one and does not exist.
   TasksFolder::Listing list();
   // The folder that was found last, with links resolved, or else the path.
   const std::string& path() const;
