@@ -114,8 +114,7 @@ COMMENT ON FUNCTION pulse_internal.paused_as(text) IS
   'Returns by which name a queue is paused: the name of the queue, of a level, or of the members '
   'of a level; NULL for a queue that is not paused.';
 
--- The console puts a change on record in the transaction that makes the change, with the person
--- behind the change.
+-- The console puts a change on record in the transaction that makes it, with the person behind it.
 CREATE OR REPLACE FUNCTION pulse_internal.named_pauser(
     role text, noun text, name text, since timestamptz)
   RETURNS text

@@ -79,8 +79,8 @@ DECLARE
   context text;
   statement text;
 BEGIN
-  -- The client's statement, and the statement of a function that the client's statement calls. The
-  -- first line of the context names this function.
+  -- The client's statement, and the statement of a function that it calls. The first line of the
+  -- context names this function.
   GET DIAGNOSTICS context = PG_CONTEXT;
   statement := concat(current_query(), substr(context, strpos(context || E'\n', E'\n')));
   BEGIN

@@ -1,4 +1,4 @@
--- Reading a job and cancelling a job.
+-- Reading and cancelling a job.
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_job(job_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

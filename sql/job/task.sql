@@ -144,8 +144,8 @@ BEGIN
                   home::regnamespace);
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_handler(text, regprocedure) IS
-  'Raises 42501 for a function that the calling role may not execute, unless the function is the '
-  'handler of this task already; NULL passes.';
+  'Raises 42501 for a function that the calling role may not execute, unless it is the handler of '
+  'this task already; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.set_task_as_owner(
     identifier text,

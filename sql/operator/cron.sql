@@ -1,7 +1,6 @@
 -- pg_cron as the clock that calls run_tick(). pg_cron lives in one database, usually another
 -- database than pg_pulse, so this function returns text to be run there. A superuser runs the text,
--- so the function quotes names of databases and roles in the text, and no comment of the text has a
--- name.
+-- so the function quotes names of databases and roles in it, and no comment in it has a name.
 
 CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')

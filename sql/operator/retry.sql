@@ -117,7 +117,7 @@ COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
   'Locks the kept jobs that were cancelled because of this parent, and the jobs after them. '
   'Without waits returns false where another transaction holds one of the jobs.';
 
--- A session that adds a job after an ended job holds the record of the ended job.
+-- A session that adds a job after an ended job holds the record of the latter.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_ended_job(job_id bigint) RETURNS pulse.finished_job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$

@@ -32,7 +32,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.order_worker(bigint, text) IS
   'Stores a request (draining or stopping) in a worker''s status unless the worker has ended, and '
-  'returns the worker''s status.';
+  'returns its status.';
 
 CREATE OR REPLACE FUNCTION pulse.drain_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

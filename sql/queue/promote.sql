@@ -30,8 +30,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_all_waiters() RETURNS boolean
 COMMENT ON FUNCTION pulse_internal.note_all_waiters() IS
   'Arranges that the commit ends every wait, because a wake-up may have gone to a lost worker.';
 
--- Only functions of 0.1.0 call the function: a heartbeat that waits for an update of the extension
--- goes on with the old body.
+-- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
+-- with the old body.
 CREATE OR REPLACE FUNCTION pulse_internal.offer_sweep() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_offer_sweep';
 COMMENT ON FUNCTION pulse_internal.offer_sweep() IS

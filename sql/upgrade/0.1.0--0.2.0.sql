@@ -354,8 +354,7 @@ CREATE FUNCTION pulse.set_task(
     max_crashes int, on_unreachable text, handler regprocedure, expires_after interval, queue text,
     dead_letter text)
   RETURNS pulse.task LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.task $$;
--- As grants of the script the rights would be missing in dumps, so the rights are no initial
--- rights.
+-- As grants of the script the rights would be missing in dumps, so they are no initial rights.
 DO $$
 DECLARE
   grown record;

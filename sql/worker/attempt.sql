@@ -17,7 +17,7 @@ COMMENT ON FUNCTION pulse_internal.end_attempts(pulse_internal.ending[], bigint[
 -- A trigger or a constraint of others may refuse the change of one row. Sweeps change many rows in
 -- one step, without a savepoint for each row. Where a step raises an error, the sweep repeats the
 -- step apart, each row in a savepoint of its own, and steps over the rows that raise an error. So
--- no row stops the other rows. OTHERS alone would let the failed ASSERT of a trigger pass.
+-- no row stops the others. OTHERS alone would let the failed ASSERT of a trigger pass.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_of_one_row(code text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
