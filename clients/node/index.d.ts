@@ -32,6 +32,16 @@ export interface Parent {
   result?: unknown
 }
 
+/** The AbortSignal of the DOM or of @types/node; where a program has neither, its main members. */
+export type Signal =
+  typeof globalThis extends { AbortSignal: { prototype: infer Known } } ? Known : {
+    readonly aborted: boolean
+    readonly reason: any
+    throwIfAborted(): void
+    addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void
+    removeEventListener(type: 'abort', listener: () => void): void
+  }
+
 /** The job that a handler gets. */
 export interface Job<Payload = unknown, Result = unknown> {
   readonly id: string
@@ -62,7 +72,7 @@ export interface Job<Payload = unknown, Result = unknown> {
   readonly workerId: string
   readonly workerName: string
   /** Aborted when the job is to end; the reason is a JobCancelled. */
-  readonly signal: AbortSignal
+  readonly signal: Signal
   /** Reports a fraction from 0 to 1, and what is being done. */
   progress(fraction: number, more?: { message?: string; stage?: string }): void
   /** Stores a value that the next attempt gets as lastCheckpoint. */

@@ -18,6 +18,8 @@ symlink "$ENV{CLIENTS}/node", "$folder/node_modules/pg-pulse" or die "pg-pulse: 
 for my $file (glob 'test/e2e/node/types/*') { copy($file, $folder) or die "$file: $!\n" }
 my $said = `tsc --project '$folder' 2>&1`;
 is($?, 0, 'right uses compile, and wrong uses do not') or diag($said);
+$said = `tsc --project '$folder/bare.json' 2>&1`;
+is($?, 0, 'so they do in a program that has no types but those of the language') or diag($said);
 # What the types say of the ways to import is what Node does.
 my $imports = 'import * as all from "pg-pulse"; import * as testing from "pg-pulse/testing";'
   . ' console.log("default" in all, "default" in testing)';
