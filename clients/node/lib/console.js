@@ -20,16 +20,20 @@ function textOf(method, values) {
 /** The console as it was before any routing. */
 const plain = Object.fromEntries(Object.keys(levels).map((method) => [method, console[method]]))
 
+const routed = new WeakSet()
+
 // Another copy of the library may have routed the console before: outside of the jobs of this copy
-// the method from before is called.
+// the method from before is called. A program that calls work() again and again has one routing.
 function route(console) {
   for (const [method, level] of Object.entries(levels)) {
     const before = console[method]
+    if (routed.has(before)) continue
     console[method] = function (...values) {
       const job = current.getStore()
       if (!job || job.isOver) return before.apply(this, values)
       job.log(textOf(method, values), level)
     }
+    routed.add(console[method])
   }
 }
 

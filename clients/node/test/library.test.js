@@ -155,6 +155,19 @@ test('what each method of console prints goes to the log of the job', () => {
   assert.deepStrictEqual([printed, logged.length], [[], 12])
 })
 
+test('a program that calls work() again and again has one routing of its console', () => {
+  const own = new console.Console({ write() {}, on() {}, once() {}, removeListener() {} })
+  const { route } = require('../lib/console')
+  route(own)
+  const once = { ...own }
+  route(own)
+  assert.deepStrictEqual({ ...own }, once)
+  const mine = () => {}
+  own.log = mine
+  route(own)
+  assert.notStrictEqual(own.log, mine, 'a method that the program has set is routed')
+})
+
 test('ids of parents are texts, as all ids', () => {
   const job = { id: '9', parents: [{ id: 7, key: 'a', state: 'completed', result: { id: 1 } }] }
   assert.deepStrictEqual(new Job({}, { id: '9', job }, '').parents, [
