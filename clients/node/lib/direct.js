@@ -49,6 +49,10 @@ class Direct {
   #isOver = false
   #signalledAt
   #complaint
+  // The sessions that are away, and the reasons that were told since all were there.
+  #away = new Set()
+  #reasons = new Set()
+  #isChecked = false
   #wake = () => {}
 
   constructor(connect, tasks, options) {
@@ -57,7 +61,8 @@ class Direct {
     const notice = ({ code }) => {
       if (code === 'PU100') this.#sweep().catch((error) => this.#complain(error))
     }
-    const told = { notice, complain: (error) => this.#complain(error) }
+    const told = { notice, complain: (error) => this.#complain(error),
+      lost: (...away) => this.#lost(...away), back: (session) => this.#back(session) }
     this.#claims = new Session(connect, told)
     this.#beats = new Session(connect, { ...told, prepare: (client) => this.#attach(client) })
     const ask = (...call) => this.#ask(...call)
@@ -88,6 +93,7 @@ class Direct {
 
   async #start() {
     await this.#beats.check()
+    this.#isChecked = true
     await checkVersion(this.#beats)
     await this.#register()
     this.#repeat(() => this.#beat(), () => this.#me.beatMs)
@@ -155,6 +161,21 @@ class Direct {
   #complain({ message }) {
     if (message !== this.#complaint) plain.error(`pg-pulse: ${message}`)
     this.#complaint = message
+  }
+
+  /** Says why the server is away: each reason once, however many sessions and tries. */
+  #lost(session, reason) {
+    // The caller of work() hears why a start fails.
+    if (!this.#isChecked || this.#isOver) return
+    this.#away.add(session)
+    if (!this.#reasons.has(reason)) plain.error(`pg-pulse: reconnecting: ${reason}`)
+    this.#reasons.add(reason)
+  }
+
+  #back(session) {
+    if (!this.#away.delete(session) || this.#away.size > 0 || this.#isOver) return
+    this.#reasons.clear()
+    plain.error('pg-pulse: connected again')
   }
 
   // --- the worker ---
@@ -254,7 +275,7 @@ class Direct {
 
   async #refused(error, me) {
     if (error.code === 'PU002') await this.#renew(me).catch(() => {})
-    else if (error.code !== '57014') this.#complain(error)
+    else if (error.code !== '57014' && !error.isGone) this.#complain(error)
     await this.#change(POLL_MS)
     return []
   }

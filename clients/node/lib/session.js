@@ -22,6 +22,10 @@ function isCut(error) {
   return error?.severity === undefined || /^(?:08|57P)/.test(error.code)
 }
 
+/** That of a host with several addresses has no message of its own. */
+const messageOf = (error) =>
+  error.message || error.errors?.map(({ message }) => message).join('; ') || String(error)
+
 // The classes of refusals that say nothing of the call, as pulse-worker has them: the server has no
 // room, has been told to stop, or others were in the way.
 const PASSING = /^(?:08|25|40|53|55|57|58)/
@@ -33,6 +37,8 @@ class Session {
   #prepare
   #notice
   #complain
+  #lost
+  #back
   #opened
   // Settles when the client that was opened last has ended: old versions of pg then never settle
   // the promise of end().
@@ -41,11 +47,15 @@ class Session {
   #asksOnce = false
   #ending
 
-  constructor(connect, { prepare, notice, complain }) {
+  /** `lost` hears why the session is away, again at each try that fails; `back` hears that the
+   * session is open. */
+  constructor(connect, { prepare, notice, complain, lost, back }) {
     this.#connect = connect
     this.#prepare = prepare
     this.#notice = notice
     this.#complain = complain
+    this.#lost = lost
+    this.#back = back
   }
 
   /** The server process of this session; undefined while there is none. */
@@ -69,6 +79,7 @@ class Session {
       clearTimeout(timer)
     }
     this.pid = client.processID
+    this.#back?.(this)
     return client
   }
 
@@ -76,10 +87,8 @@ class Session {
    * worker. */
   async check() {
     const [{ pid }] = await this.query('SELECT pg_backend_pid() AS pid').catch((cause) => {
-      // That of a host with several addresses has no message.
-      const said = cause.message || cause.errors?.map(({ message }) => message).join('; ')
-      throw new Error(`${said}\nhint: connection, or PGHOST, PGDATABASE, PGUSER, PGPASSWORD … ` +
-        'say where to connect and as whom', { cause })
+      throw new Error(`${messageOf(cause)}\nhint: connection, ` +
+        'or PGHOST, PGDATABASE, PGUSER, PGPASSWORD … say where to connect and as whom', { cause })
     })
     if (pid === this.pid) return
     throw new Error('a pooler stands between this worker and the server: give the worker a ' +
@@ -109,9 +118,11 @@ class Session {
       // refused.
       const isGone = !client || isCut(error)
       error.isPassing = isGone || PASSING.test(error.code)
+      error.isGone = isGone
       if (isGone && this.#opened === opened) {
         this.#opened = this.pid = undefined
         client?.end().catch(() => {})
+        this.#lost?.(this, messageOf(error))
       }
       throw error
     } finally {
@@ -127,7 +138,7 @@ class Session {
       } catch (error) {
         if (!error.isPassing) throw translate(error)
         if (this.#asksOnce) throw error
-        if (!isCut(error)) this.#complain?.(error)
+        if (!error.isGone) this.#complain?.(error)
         await pause(delay * (0.5 + Math.random()))
       }
     }

@@ -36,7 +36,7 @@ const idsOf = (literal) => [...literal.matchAll(/\d+/g)].map(([id]) => id)
 const refusal = (code) => Object.assign(new Error(`refused: ${code}`), { severity: 'ERROR', code })
 
 /** A worker on a server that says what `answer` says, and `claims` to its claims. */
-function workerOn({ claims = [], answer = () => undefined, act }) {
+function workerOn({ claims = [], answer = () => undefined, open = () => {}, act }) {
   const [wait, endWait] = promised()
   const query = async (text, values) => {
     const said = await answer(text, values)
@@ -47,8 +47,8 @@ function workerOn({ claims = [], answer = () => undefined, act }) {
     return { rows: answerTo(text) }
   }
   let sessions = 0
-  const connect = () => ({ processID: 1, on() {}, connect: async () => { sessions++ }, query,
-    end: async () => { sessions-- } })
+  const connect = () => ({ processID: 1, on() {}, query,
+    connect: async () => { await open(); sessions++ }, end: async () => { sessions-- } })
   const tasks = new Map([['act', pulse.task('act', act)]])
   const direct = new Direct(connect, tasks, { takes: 5, grace: 0, name: 'test' })
   const served = direct.serve()
@@ -268,6 +268,34 @@ test('an end waits for no report of another job but the one under way', async ()
   await told
   await worker.stop()
   assert.deepStrictEqual(calls.slice(0, 3), ['progress 7', 'complete 9', 'progress 8'])
+})
+
+test('a worker says why its server is away, each reason once, and when it is back', async (t) => {
+  const { plain } = require('../lib/console')
+  const [back, isBack] = promised()
+  const said = []
+  t.mock.method(plain, 'error', (line) => {
+    said.push(line)
+    if (/again/.test(line)) isBack()
+  })
+  let isAway = false
+  let tries = 0
+  const worker = workerOn({
+    act() {},
+    answer: (text) => {
+      if (/wait_for_job/.test(text) && tries === 0) isAway = true
+      if (isAway) throw new Error('terminated')
+    },
+    open: () => {
+      if (isAway && ++tries === 4) isAway = false
+      if (isAway && tries < 3) throw new AggregateError([new Error('refused')])
+      if (isAway) throw refusal('57P03')
+    },
+  })
+  await back
+  await worker.stop()
+  assert.deepStrictEqual(said, ['terminated', 'refused', 'refused: 57P03'].map((reason) =>
+    `pg-pulse: reconnecting: ${reason}`).concat('pg-pulse: connected again'))
 })
 
 test('a report that the server refuses is told of, and so is a sweep', async () => {
