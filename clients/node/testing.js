@@ -7,9 +7,9 @@ const { errors: { PulseError } } = require('./lib/errors')
 const { claimed } = require('./lib/job')
 const { encode } = require('./lib/json')
 const { attempt } = require('./lib/outcome')
+const { arrayLiteral, checkList } = require('./lib/parameters')
 
 const MAX_JOBS = 1000
-let isRouted = false
 
 // What a job says while it runs.
 class Record {
@@ -91,7 +91,7 @@ function nested(client) {
 async function claim(db, identifiers, record) {
   const [row] = await query(db, `SELECT c.id::text, c.token::text, row_to_json(c)::text AS text
     FROM pulse_tap.claim_next($1::text::text[]) AS c WHERE c.id IS NOT NULL`,
-  [`{${identifiers.map((name) => JSON.stringify(name)).join()}}`])
+  [arrayLiteral(identifiers)])
   return row && claimed(record, row)
 }
 
@@ -131,7 +131,8 @@ const text = (document) => (document === undefined ? null : encode(document))
 async function report(db, job, record) {
   for (const { progress, message, stage, checkpoint } of record.reports) {
     await query(db, `SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint,
-      fraction => $3::float8, message => $4::text, stage => $5::text, checkpoint => $6::json)`,
+      fraction => $3::float8, message => $4::text, stage => $5::text,
+      checkpoint => $6::text::json)`,
     [job.id, job.token, progress ?? null, message ?? null, stage ?? null, text(checkpoint)])
   }
 }
@@ -144,15 +145,15 @@ async function reportEnd(db, job, end) {
     [job.id, job.token, ...values])
   if (done) return 'completed'
   if (snooze !== undefined) {
-    await ask('snooze', ", $3::float8 * interval '1 s', $4::json", [snooze, text(checkpoint)])
+    await ask('snooze', ", $3::float8 * interval '1 s', $4::text::json", [snooze, text(checkpoint)])
     return 'snoozed'
   }
   if (error === undefined) {
-    await ask('complete', ', $3::json', [text(result) === 'null' ? null : text(result)])
+    await ask('complete', ', $3::text::json', [text(result) === 'null' ? null : text(result)])
     return 'completed'
   }
   const [{ state }] = await ask('fail',
-    ", $3::text, $4::bool, $5::float8 * interval '1 s', $6::json",
+    ", $3::text, $4::bool, $5::float8 * interval '1 s', $6::text::json",
     [error, retry ?? true, retry_in ?? null, text(payload)])
   return state
 }
@@ -173,9 +174,9 @@ async function runNext(db, tasks) {
  * due. Returns one object for each attempt. */
 async function runJobs(client, tasks, { max = MAX_JOBS } = {}) {
   const db = client[LEVELS] ? client : nested(client)
-  if (!isRouted) route(console)
-  isRouted = true
-  const byName = new Map(tasks.map((task) => [task.identifier, task]))
+  checkList(tasks, 'tasks')
+  route(console)
+  const byName = new Map(Array.from(tasks, (task) => [task.identifier, task]))
   const attempts = []
   await query(db, 'SELECT FROM pulse_tap.sweep_due()')
   for (let attempt; (attempt = await runNext(db, byName)); ) {

@@ -27,7 +27,8 @@ subtest 'with a server' => sub {
       ? Pulse::Pooler->start($node, 'pooler', size => 2) : undef;
     my %address = $pooler ? $pooler->address : ();
     local @ENV{qw(POOLER_HOST POOLER_PORT)} = @address{qw(host port)} if $pooler;
-    relay_tap('calls', 'node', '--test', '--test-reporter=tap', "$folder/database.test.js");
+    relay_tap("calls: $_", 'node', '--test', '--test-reporter=tap', "$folder/$_.test.js")
+      for qw(database arguments);
     expect_healthy($node);
 };
 

@@ -8,12 +8,13 @@
 // end of its job keeps its place. The session #claims waits and claims; the session #beats is
 // attached, and asks all else.
 const { setTimeout: pause } = require('node:timers/promises')
-const { arrayLiteral, checkVersion } = require('./calls')
+const { checkVersion } = require('./calls')
 const { plain } = require('./console')
 const { EndQueue } = require('./end_queue')
 const { claimed } = require('./job')
 const { lineOf } = require('./json')
 const { attempt } = require('./outcome')
+const { arrayLiteral } = require('./parameters')
 const { ReportQueue } = require('./report_queue')
 const { isCut, Session } = require('./session')
 
@@ -186,7 +187,7 @@ class Direct {
     const [row] = await this.#ask(`SELECT id::text,
         (extract(epoch FROM heartbeat_interval) * 1000)::float8 AS "beatMs", (extract(epoch FROM
         current_setting('pulse.sweep_interval')::interval) * 1000)::float8 AS "sweepMs"
-      FROM pulse.register_worker($1::text, $2::text::text[], $3::json)`,
+      FROM pulse.register_worker($1::text, $2::text::text[], $3::text::json)`,
     [name, arrayLiteral(this.#tasks.keys()), info])
     // A database that leaves sweeps to others has a negative interval.
     this.#me = { ...row, sweepMs: row.sweepMs > 0 ? row.sweepMs : MAX_TIMER_MS }

@@ -2,8 +2,8 @@
 // The ends of jobs in the direct mode, reported together: a call for all ends that have come
 // meanwhile.
 const { setTimeout: pause } = require('node:timers/promises')
-const { arrayLiteral, interval } = require('./calls')
 const { encode } = require('./json')
+const { arrayLiteral, interval } = require('./parameters')
 
 // A job that another transaction holds is asked for again.
 const BUSY_MS = 50

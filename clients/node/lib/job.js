@@ -119,7 +119,8 @@ class Job {
 
   /** Completes the job in the client's transaction: the end commits or rolls back with its rows. */
   async complete(client, result) {
-    const text = 'SELECT FROM pulse.complete($1::text::bigint, $2::text::bigint, $3::json)'
+    const text =
+      'SELECT FROM pulse.complete($1::text::bigint, $2::text::bigint, $3::text::json)'
     const document = result === undefined ? null : encode(result, 'the result')
     await query(client, text, [this.id, this.token, document])
     this.isCompleted = true

@@ -14,9 +14,11 @@ class NotJson extends TypeError {
 /** A document of JSON as a text, which is stored digit for digit. */
 function json(text) {
   JSON.parse(text)
+  const escaped = (half) => `\\u${half.charCodeAt().toString(16)}`
   return {
-    // A line break is white space between tokens, and would end a line of the protocol.
-    [RAW]: text.replace(/[\r\n]/g, ' '),
+    // A line break is white space between tokens, and would end a line of the protocol. Half of a
+    // surrogate pair is within a text, and a driver would send another character.
+    [RAW]: text.replace(/[\r\n]/g, ' ').replace(/\p{Surrogate}/gu, escaped),
     toJSON() {
       throw new NotJson('json(text) is a whole document, and no part of another')
     },

@@ -5,7 +5,7 @@
 const { encode } = require('./json')
 
 const REPORT = `SELECT FROM pulse.progress($1::text::bigint, $2::text::bigint, $3::text, $4::float8,
-  $5::json, $6::text)`
+  $5::text::json, $6::text)`
 
 class ReportQueue {
   #ask

@@ -1,6 +1,7 @@
 'use strict'
 // A task: a name, the handler of its jobs, and what the handler's payloads look like.
 const { calls } = require('./calls')
+const { checkWhole } = require('./parameters')
 
 // Marks how an attempt ends: {snooze}, or of an error {retry, retryIn, payload}. A symbol of all
 // copies of the library, so that a job may end by the words of another copy.
@@ -67,6 +68,7 @@ function task(identifier, handler, { schema, takes, unique } = {}) {
   if (typeof identifier !== 'string' || identifier === '') {
     throw new TypeError('the first argument of task() is the name of the task')
   }
+  checkWhole(identifier, 'the name of the task')
   if (typeof handler !== 'function') {
     throw new TypeError(`task ${identifier} has no handler function`)
   }

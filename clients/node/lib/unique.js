@@ -48,7 +48,7 @@ function membersOf(payload, by) {
 function uniqueKey(payload, by) {
   // As the server gets the payload: dates are texts by then, and undefined members are gone.
   const document = JSON.parse(encode(payload, 'the payload'))
-  const text = canonical(by ? membersOf(document, by) : document)
+  const text = canonical(by != null ? membersOf(document, by) : document)
   if (Buffer.byteLength(text) <= MAX_BYTES) return text
   return `sha256:${createHash('sha256').update(text).digest('hex')}`
 }

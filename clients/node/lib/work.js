@@ -5,6 +5,7 @@ const { plain, route } = require('./console')
 const { Direct } = require('./direct')
 const { connector } = require('./driver')
 const { library } = require('./errors')
+const { checkList } = require('./parameters')
 const { Program } = require('./program')
 const { jobsAtOnce } = require('./task')
 
@@ -16,6 +17,7 @@ const MAX_GRACE_MS = 2 ** 31 - 1
 const FORCED = 75
 
 function tasksByName(tasks) {
+  checkList(tasks, 'tasks')
   const byName = new Map()
   for (const task of tasks) {
     const { identifier, handler } = task ?? {}

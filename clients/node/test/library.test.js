@@ -6,11 +6,13 @@ const path = require('node:path')
 const test = require('node:test')
 const pulse = require('..')
 const { translate } = require('../lib/errors')
+const functions = require('../lib/generated/functions')
 const { memberText } = require('../lib/json')
 const { current } = require('../lib/console')
 const { Job } = require('../lib/job')
 const { encode } = require('../lib/json')
 const { attempt, errorText } = require('../lib/outcome')
+const { runJobs } = require('../testing')
 
 const folder = path.dirname(__dirname)
 const generated = ['errors', 'functions'].map((name) => `lib/generated/${name}.d.ts`)
@@ -199,12 +201,65 @@ test('options that are null are none', async () => {
 test('a wrong argument is refused', async () => {
   const db = { query: async () => [] }
   const refused = (call, message) => assert.rejects(async () => call(), { message })
-  await refused(() => pulse.addJob(db, 'x', {}, { flags: 'ab' }), /a list .* the text 'ab'/)
-  await refused(() => pulse.ended(db, '12'), /a list .* the text '12'/)
   await refused(() => pulse.addJobs(db, [{ identifier: 'x', paylod: 1 }]), /has no paylod/)
   await refused(() => pulse.addJob(db, 'x', {}, { unique: { by: [] } }), /unique has for, by/)
   await refused(() => pulse.addJob(db, 'x', {}, { unique: { for: 1, bye: [] } }), /has for, by/)
   await refused(() => pulse.uniqueKey({ a: 1 }, 'a'), /by is a list of members/)
+})
+
+test('what is no list is refused, and not an empty one', async () => {
+  let count = 0
+  const db = { query: async () => { count++; return [] } }
+  const lists = {
+    jobIds: [pulse.ended, pulse.waitForEnd, pulse.completeJobs, pulse.rescheduleJobs],
+    workerNames: [pulse.drainWorkers], specs: [pulse.addJobs], jobs: [pulse.addFlow],
+    tasks: [(_, value) => pulse.work(value), runJobs],
+    flags: [(_, flags) => pulse.addJob(db, 'x', {}, { flags }),
+      (_, flags) => pulse.addJobs(db, [{ identifier: 'x', flags }]),
+      (_, flags) => pulse.addFlow(db, [{ identifier: 'x', flags }])],
+    after: [(_, after) => pulse.addFlow(db, [{ identifier: 'x', after }]), pulse.addJobAfter,
+      (_, after) => pulse.addDependency(db, 1, after)],
+  }
+  const values = [['12', "'12'"], [7, '7'], [12n, '12n'], [{ id: '1' }, "{ id: '1' }"]]
+  for (const [name, calls] of Object.entries(lists)) {
+    for (const [value, shown] of values) {
+      for (const call of calls) {
+        await assert.rejects(async () => call(db, value, 'x'),
+          { name: 'TypeError', message: `${name}: a list is wanted, and ${shown} is given` })
+      }
+    }
+  }
+  await assert.rejects(pulse.ended(db, null), /jobIds: a list is wanted, and null is given/)
+  for (const by of ['', 0, false]) assert.throws(() => pulse.uniqueKey({}, by), /a list of members/)
+  assert.strictEqual(count, 0)
+  for (const flags of [null, undefined, new Set('a')]) await pulse.addJob(db, 'x', {}, { flags })
+  await pulse.ended(db, new Set(['1']))
+})
+
+test('an argument that must be given and is undefined is named', async () => {
+  const db = { query: async () => [] }
+  for (const [name, { given }] of Object.entries(functions)) {
+    for (const argument of given.filter((each) => each !== 'payload')) {
+      const rest = given.map((each) => (each === argument ? undefined : []))
+      await assert.rejects(pulse[name](db, ...rest, {}),
+        { name: 'TypeError', message: `${name} wants ${argument}` })
+    }
+  }
+})
+
+test('a time that is none, and half of a character, are refused in each place', async () => {
+  const db = { query: async () => [] }
+  const ways = [(member) => pulse.addJob(db, 'x', {}, member),
+    (member) => pulse.addJobs(db, [{ identifier: 'x', ...member }]),
+    (member) => pulse.addFlow(db, [{ identifier: 'x', ...member }])]
+  const refusals = [[{ runAt: new Date(NaN) }, /^RangeError: run_?[aA]t is an invalid Date/],
+    ...[{ jobKey: 'a\ud83d' }, { queueName: '\ude42b' }, { flags: ['ok', '\ud83d'] }].map(
+      (member) => [member, /^TypeError: .* is ".*\\ud[8e].*", which has half of a surrogate/])]
+  for (const [member, refusal] of refusals) {
+    for (const way of ways) await assert.rejects(way(member), refusal)
+  }
+  assert.throws(() => pulse.task('a\ud83d', () => {}), /name of the task is .* half of a surr/)
+  assert.strictEqual(encode(pulse.json('"\ud83d 🙂"'), 'it'), '"\\ud83d 🙂"')
 })
 
 test('what is no number of jobs is refused at once', async () => {

@@ -5,6 +5,7 @@ const test = require('node:test')
 const pg = require('pg')
 const { addJob, Failure, json, task } = require('..')
 const { rolledBack } = require('../testing')
+const { inferring } = require('./inferring')
 
 const pool = new pg.Pool({ max: 2 })
 test.before(() => pool.query('CREATE TABLE mail (purchase int PRIMARY KEY)'))
@@ -204,3 +205,37 @@ test('a database without pg_pulse_tap is told what to install', async () => {
     await bare.end()
   }
 })
+
+test(
+  'a driver that infers types stores results, checkpoints and payloads as they are',
+  rolledBack({ connect: async () => inferring(await pool.connect()) },
+    async ({ db, runJobs, travel }) => {
+      const ends = {
+        returns: () => ({ n: 1 }),
+        completes: (_, job) => job.complete(db, { n: 2 }),
+        snoozes: (_, job) => job.lastCheckpoint ?? job.snooze(1, { checkpoint: { n: 3 } }),
+        reports: (_, job) => {
+          job.checkpoint({ n: 4 })
+          if (!job.lastCheckpoint) throw new Error('again')
+          return job.lastCheckpoint
+        },
+        splits: (payload) => {
+          if (!payload.n) throw new Failure('the rest', { payload: { n: 5 } })
+          return payload
+        },
+      }
+      const names = Object.keys(ends)
+      const tasks = names.map((name) => task(name, ends[name]))
+      for (const name of names) {
+        await db.query(`SELECT FROM pulse.set_task('${name}', keep_completed => '1 day')`)
+        await addJob(db, name)
+      }
+      await runJobs(tasks)
+      await travel('1 hour')
+      await runJobs(tasks)
+      const { rows } = await db.query(
+        'SELECT identifier, result::text FROM pulse.finished_job ORDER BY result::text')
+      assert.deepStrictEqual(rows, names.map((identifier, i) =>
+        ({ identifier, result: `{"n":${i + 1}}` })))
+    }),
+)
