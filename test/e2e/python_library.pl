@@ -12,6 +12,7 @@ use Pulse::Server;
 
 require_python(qw(pytest psycopg));
 relay_pytest('without a server', 'test_library.py');
+relay_pytest('arguments', 'test_calls.py');
 relay_pytest('tasks', 'test_tasks.py');
 relay_pytest('the direct mode', 'test_direct.py');
 # A test that fails may leave a transaction open.

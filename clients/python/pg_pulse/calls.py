@@ -2,13 +2,15 @@
 runs the statement."""
 import contextlib
 import json
+import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from inspect import isawaitable
 from typing import Any
 
-from .document import encode
+from .document import encode, list_of
 from .errors import VERSION, no_extension, other_version, translate
 from .types import Database, JobSpec, Unique
 from .unique import unique_key
@@ -98,9 +100,6 @@ def execute(db, text, values=()):
 # --- statements ---
 
 def array_literal(values):
-    if isinstance(values, str):
-        raise TypeError(f"a list is wanted, and the text {values!r} is given")
-
     def element(value):
         return "NULL" if value is None else '"{}"'.format(
             str(value).replace("\\", "\\\\").replace('"', '\\"'))
@@ -114,21 +113,31 @@ def interval(seconds):
 
 # The server would read such a time in the time zone of whatever session adds the job.
 def _check_zone(value, name):
-    if isinstance(value, datetime) and value.utcoffset() is None:
+    if isinstance(value, date) and getattr(value, "utcoffset", lambda: None)() is None:
         raise ValueError(f"{name} is {value}, without a time zone: give one, as "
                          "datetime.now(timezone.utc) has")
 
 
-def _check_zones(job):
+def _checked_job(job):
+    if not isinstance(job, Mapping):
+        raise TypeError("a job is a dict with identifier, payload and so on, and "
+                        f"{reprlib.repr(job)} is given")
     for name in ("run_at", "start_by"):
         _check_zone(job.get(name), name)
+    lists = {name: list_of(job[name]) for name in ("flags", "after") if job.get(name) is not None}
+    return dict(job) | lists
 
 
-def _checked_spec(spec):
-    for name in spec.keys() - JobSpec.__annotations__.keys():
-        raise TypeError(f"a job has no {name}: it has {', '.join(JobSpec.__annotations__)}")
-    _check_zones(spec)
-    return spec
+def _job_specs(specs):
+    """By turns a job without its payload, and the payload."""
+    texts = []
+    for spec in map(_checked_job, list_of(specs)):
+        for name in spec.keys() - JobSpec.__annotations__.keys():
+            raise TypeError(f"a job has no {name}: it has {', '.join(JobSpec.__annotations__)}")
+        payload = spec.pop("payload", LEFT_OUT)
+        texts += [encode(spec, "the job"),
+                  None if payload is LEFT_OUT else encode(payload, "the payload")]
+    return array_literal(texts)
 
 
 # A parameter as text, which every driver sends as it is.
@@ -136,11 +145,11 @@ def _parameter(kind, value, name):
     if kind == "json":
         return encode(value, "the payload" if name == "payload" else name)
     if kind == "pulse.job_spec[]":
-        return encode([_checked_spec(each) for each in value], name)
+        return _job_specs(value)
     if value is None:
         return None
     if kind.endswith("[]"):
-        return array_literal(value)
+        return array_literal(list_of(value))
     if kind == "interval" and isinstance(value, timedelta):
         value = value.total_seconds()
     if kind == "interval" and isinstance(value, (int, float)):
@@ -154,11 +163,13 @@ def _placeholder(kind):
         return f"%s::{kind}"
     if kind != "pulse.job_spec[]":
         return f"%s::text::{kind}"
-    # A record that is populated has no payload null.
-    return ("ARRAY(SELECT ROW(r.identifier, s -> 'payload', r.queue_name, r.run_at, "
+    # What takes a payload out of a document reads the payload, and refuses "\u0000" in it.
+    return ("ARRAY(SELECT ROW(r.identifier, p.payload::json, r.queue_name, r.run_at, "
             "r.max_attempts, r.job_key, r.priority, r.flags)::pulse.job_spec "
-            "FROM json_array_elements(%s::json) AS s, "
-            "json_populate_record(NULL::pulse.job_spec, s) AS r)")
+            "FROM (SELECT u.n, u.value AS spec, lead(u.value) OVER (ORDER BY u.n) AS payload "
+            "FROM unnest(%s::text::text[]) WITH ORDINALITY AS u (value, n)) AS p, "
+            "json_populate_record(NULL::pulse.job_spec, p.spec::json) AS r "
+            "WHERE mod(p.n, 2) = 1 ORDER BY p.n)")
 
 
 @cache
@@ -227,7 +238,8 @@ def call(db, function, positional, options=()):
 
 def once_arguments(identifier, payload, unique, **options):
     """The arguments of add_job_once() for an add_job() with `unique`."""
-    if "for" not in unique or unique.keys() - Unique.__annotations__.keys():
+    if not isinstance(unique, Mapping) or "for" not in unique \
+            or unique.keys() - Unique.__annotations__.keys():
         raise TypeError(f"unique has for, by and states, and is {unique}")
     key = unique_key({} if payload is LEFT_OUT else payload, unique.get("by"))
     return options | {"unique_for": unique["for"], "unique_key": key, "identifier": identifier,
@@ -236,11 +248,10 @@ def once_arguments(identifier, payload, unique, **options):
 
 def flow_document(jobs):
     """In `after` a text is the key of a job of the flow; all else is the id of a job."""
-    jobs = [dict(job) for job in jobs]
+    jobs = [_checked_job(job) for job in list_of(jobs)]
     keys = {job.get("key") for job in jobs}
     for job in jobs:
-        _check_zones(job)
-        if "after" in job:
+        if job.get("after") is not None:
             job["after"] = [each if each in keys or not str(each).isdecimal() else int(each)
                             for each in job["after"]]
     return jobs

@@ -5,7 +5,9 @@ import decimal
 import enum
 import json
 import re
+import reprlib
 import uuid
+from collections.abc import Iterable, Mapping
 
 _MAX_SECONDS = 1_000_000_000
 _CUT = "\n…\n".encode()
@@ -91,6 +93,13 @@ def seconds_of(value, what):
     if not 0 <= number <= _MAX_SECONDS:
         raise ValueError(f"{what} is {value}, and no number of seconds from 0 to {_MAX_SECONDS}")
     return number
+
+
+def list_of(values):
+    """The elements of an argument that is a list. Letters of a text are not what is meant."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"a list is wanted, and {reprlib.repr(values)} is given")
+    return list(values)
 
 
 _scan = json.JSONDecoder(strict=False).scan_once

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import ends, output
 from .calls import array_literal, execute, perform
-from .document import encode
+from .document import encode, list_of
 from .errors import sqlstate
 from .generated.errors import ClaimLost, NoExtension
 from .job import claimed
@@ -151,7 +151,7 @@ def _run_next(db, tasks):
 
 
 def _run_all(db, tasks, most):
-    by_name = {task.identifier: task for task in tasks}
+    by_name = {task.identifier: task for task in list_of(tasks)}
     attempts = []
     yield from execute(db, "SELECT FROM pulse_tap.sweep_due()")
     while attempt := (yield from _run_next(db, by_name)):

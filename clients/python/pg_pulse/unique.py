@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from .document import NotJson, encode
+from .document import NotJson, encode, list_of
 
 _MAX_BYTES = 256  # a longer key is its digest
 _MAX_NUMBER = 2**53 - 1
@@ -39,9 +39,8 @@ def unique_key(payload: object, by: Iterable[str] | None = None) -> str:
     """The key of a payload by these members, in any order; without `by` of the whole payload."""
     # As the server gets the payload: dates are texts by then.
     document = json.loads(encode(payload, "the payload"))
-    if isinstance(by, str):
-        raise TypeError(f"`by` of unique is a list of members, and not the text {by!r}")
     if by is not None:
+        by = list_of(by)
         if not isinstance(document, dict):
             raise TypeError("`by` of unique names members, and the payload is no object: leave "
                             "`by` out")

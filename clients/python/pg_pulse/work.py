@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from .document import seconds_of
+from .document import list_of, seconds_of
 from .errors import VERSION
 from .handlers import Handlers
 from .output import route, say
@@ -26,7 +26,7 @@ _OWNER = "pg_pulse runs jobs"
 
 def _tasks_by_name(tasks):
     by_name = {}
-    for task in tasks:
+    for task in list_of(tasks):
         if not hasattr(task, "identifier"):
             raise TypeError("work() takes a list of what @task makes")
         if task.identifier in by_name:

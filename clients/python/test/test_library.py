@@ -264,29 +264,6 @@ def test_times_are_seconds_or_a_timedelta():
             pg_pulse.Job.snooze(None, wrong)
 
 
-@pytest.mark.parametrize("call, said", [
-    (lambda: pg_pulse.add_job(None, "x", flags="ab"), "a list is wanted, and the text 'ab'"),
-    (lambda: pg_pulse.ended(None, "12"), "a list is wanted, and the text '12'"),
-    (lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "paylod": 1}]), "has no paylod"),
-    (lambda: pg_pulse.add_job(None, "x", unique={"by": ["a"]}), "unique has for, by and states"),
-    (lambda: pg_pulse.add_job(None, "x", unique={"for": 1, "bye": []}), "unique has for, by and"),
-    (lambda: pg_pulse.unique_key({"a": 1}, "ab"), "a list of members, and not the text 'ab'"),
-    (lambda: pg_pulse.add_job(object(), "x"), "a builtins.object is no connection"),
-])
-def test_a_wrong_argument_is_refused(call, said):
-    with pytest.raises(TypeError, match=said):
-        call()
-
-
-def test_a_time_without_a_time_zone_is_refused():
-    noon = datetime.datetime(2100, 1, 1, 12)
-    for call in (lambda: pg_pulse.add_job(None, "x", run_at=noon),
-                 lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "run_at": noon}]),
-                 lambda: pg_pulse.add_flow(None, [{"identifier": "x", "start_by": noon}])):
-        with pytest.raises(ValueError, match="is 2100-01-01 12:00:00, without a time zone"):
-            call()
-
-
 @pytest.mark.parametrize("grace", [-1, float("nan"), float("inf")])
 def test_what_is_no_time_of_grace_is_refused_at_once(grace):
     with pytest.raises(ValueError, match="grace is .*, and no number of seconds"):

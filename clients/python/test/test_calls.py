@@ -1,0 +1,62 @@
+"""What calls refuse, and what a driver is told, without a server."""
+import datetime
+import re
+
+import pg_pulse
+import pytest
+from pg_pulse import calls, testing
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: pg_pulse.add_jobs(None, ["x"]), "a job is a dict with .*, and 'x' is given"),
+    (lambda: pg_pulse.add_flow(None, [7]), "a job is a dict with .*, and 7 is given"),
+    (lambda: pg_pulse.add_job(None, "x", unique="1 day"), "unique has for, by and states, and is"),
+    (lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "paylod": 1}]), "has no paylod"),
+    (lambda: pg_pulse.add_job(None, "x", unique={"by": ["a"]}), "unique has for, by and states"),
+    (lambda: pg_pulse.add_job(None, "x", unique={"for": 1, "bye": []}), "unique has for, by and"),
+    (lambda: pg_pulse.add_job(object(), "x"), "a builtins.object is no connection"),
+])
+def test_a_wrong_argument_is_refused(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("value", ["12", b"12", 12, {}, {"12": 12}],
+                         ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("call", [
+    lambda value: pg_pulse.add_job(None, "x", flags=value),
+    lambda value: pg_pulse.add_jobs(None, value),
+    lambda value: pg_pulse.add_jobs(None, [{"identifier": "x", "flags": value}]),
+    lambda value: pg_pulse.add_flow(None, value),
+    lambda value: pg_pulse.add_flow(None, [{"identifier": "x", "after": value}]),
+    lambda value: pg_pulse.add_flow(None, [{"identifier": "x", "flags": value}]),
+    lambda value: pg_pulse.add_job_after(None, value, "x"),
+    lambda value: pg_pulse.wait_for_end(None, value),
+    lambda value: pg_pulse.unique_key({"a": 1}, value),
+    lambda value: pg_pulse.work(value),
+    lambda value: testing.Trial(AsyncDatabase).run_jobs(value),
+])
+def test_what_is_no_list_is_refused_wherever_a_list_is_taken(call, value):
+    with pytest.raises(TypeError, match=re.escape(f"a list is wanted, and {value!r} is given")):
+        call(value)
+
+
+class AsyncDatabase:
+    """Stands for a connection that is never asked."""
+    async def execute(self):
+        pass
+
+
+def test_a_list_may_be_anything_that_has_elements():
+    for each in (("a", "b"), {"a": 1, "b": 2}.keys(), (name for name in "ab")):
+        [job] = calls.flow_document([{"identifier": "x", "after": each, "flags": None}])
+        assert job == {"identifier": "x", "after": ["a", "b"], "flags": None}
+
+
+@pytest.mark.parametrize("noon", [datetime.datetime(2100, 1, 1, 12), datetime.date(2100, 1, 1)])
+def test_a_time_without_a_time_zone_is_refused(noon):
+    for call in (lambda: pg_pulse.add_job(None, "x", run_at=noon),
+                 lambda: pg_pulse.add_jobs(None, [{"identifier": "x", "run_at": noon}]),
+                 lambda: pg_pulse.add_flow(None, [{"identifier": "x", "start_by": noon}])):
+        with pytest.raises(ValueError, match=f"is {noon}, without a time zone"):
+            call()
