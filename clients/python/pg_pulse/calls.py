@@ -1,7 +1,9 @@
 """Calls of the schema pulse. The connection of the caller, and so the transaction of the caller,
 runs the statement."""
 import contextlib
+import itertools
 import json
+import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -73,6 +75,19 @@ def _cursor_of(db):
                     "connection or cursor of psycopg, Django or SQLAlchemy")
 
 
+def _in_style_of(dialect, text):
+    """The text with placeholders as the driver of SQLAlchemy reads them: a statement that comes as
+    a text goes to the driver as it is."""
+    if dialect.paramstyle in ("format", "pyformat"):
+        return text
+    if dialect.paramstyle == "numeric_dollar":
+        numbers = itertools.count(1)
+        return re.sub("%s", lambda _: f"${next(numbers)}", text)
+    raise TypeError(
+        f"the driver {dialect.driver} has placeholders of the style {dialect.paramstyle}, which "
+        "pg_pulse does not write: give SQLAlchemy postgresql+psycopg, +psycopg2 or +asyncpg")
+
+
 def execute(db, text, values=()):
     """Steps with the rows of a statement, each in the order of its columns."""
     try:
@@ -80,6 +95,7 @@ def execute(db, text, values=()):
             db = yield db.connection()
         if hasattr(db, "exec_driver_sql"):
             # SQLAlchemy 1.4 may commit by the words of a text, and has none for a function.
+            text = _in_style_of(db.dialect, text)
             result = yield db.exec_driver_sql(
                 text, tuple(values), execution_options={"autocommit": True})
             return [tuple(row) for row in result] if result.returns_rows else []

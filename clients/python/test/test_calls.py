@@ -1,6 +1,7 @@
 """What calls refuse, and what a driver is told, without a server."""
 import datetime
 import re
+import types
 
 import pg_pulse
 import pytest
@@ -51,6 +52,36 @@ def test_a_list_may_be_anything_that_has_elements():
     for each in (("a", "b"), {"a": 1, "b": 2}.keys(), (name for name in "ab")):
         [job] = calls.flow_document([{"identifier": "x", "after": each, "flags": None}])
         assert job == {"identifier": "x", "after": ["a", "b"], "flags": None}
+
+
+class Sqlalchemy:
+    """A connection of SQLAlchemy, whose driver notes what comes."""
+    returns_rows = False
+
+    def __init__(self, paramstyle):
+        self.dialect = types.SimpleNamespace(paramstyle=paramstyle, driver="driver7")
+
+    def exec_driver_sql(self, text, values, execution_options):
+        self.told = text, values
+        return self
+
+
+def test_placeholders_are_those_of_the_driver():
+    said = {}
+    for style in ("format", "pyformat", "numeric_dollar"):
+        db = Sqlalchemy(style)
+        pg_pulse.unschedule(db, "100%s")
+        said[style] = db.told
+    assert said["format"] == said["pyformat"]
+    assert "pulse.unschedule(name => %s::text)" in said["format"][0]
+    assert "pulse.unschedule(name => $1::text)" in said["numeric_dollar"][0]
+    assert {values for _, values in said.values()} == {("100%s",)}
+    job = pg_pulse.Job(None, {"id": "7", "payload": 1, "job": {"id": 7, "token": "8"}}, "")
+    job.complete(db, [1])
+    assert db.told == ("SELECT FROM pulse.complete($1::text::bigint, $2::text::bigint, $3::json)",
+                       ("7", "8", "[1]"))
+    with pytest.raises(TypeError, match="the driver driver7 has placeholders of the style qmark"):
+        pg_pulse.unschedule(Sqlalchemy("qmark"), "q")
 
 
 @pytest.mark.parametrize("noon", [datetime.datetime(2100, 1, 1, 12), datetime.date(2100, 1, 1)])
