@@ -67,6 +67,19 @@ class ActiveJobTest < LibraryTest
     assert_empty jobs
   end
 
+  test('an argument may have NUL, and a time its microseconds') do
+    in_test do |testing|
+      at = Time.at(Time.now.to_i + 60, 123_456, :usec)
+      LetterJob.set(wait_until: at).perform_later("a\0b")
+      run_at = ActiveRecord::Base.connection.select_value(
+        'SELECT to_char(run_at, \'US\') FROM pulse.job')
+      assert_equal '123456', run_at
+      testing.travel('61 s')
+      attempt, = testing.run_jobs
+      assert_equal ['completed', "a\0b"], [attempt.state, attempt.payload['arguments'].first]
+    end
+  end
+
   test('queue_as is a queue of pg_pulse where the adapter says so') do
     adapter = ActiveJob::QueueAdapters::PgPulseAdapter.new(queues: %w[mail],
                                                            database: ActiveRecord::Base)

@@ -75,10 +75,12 @@ class DatabaseTest < LibraryTest
                   '{"n": 1.10}', '{}'], (jobs_of('any').map { |job| job['payload'] })
   end
 
-  test('a payload of add_jobs may be null') do
-    PgPulse.add_jobs(db, [{ identifier: 'several', payload: nil }, { identifier: 'several' },
-                          { identifier: 'several', payload: 'text' }])
-    assert_equal(%w[null {} "text"], jobs_of('several').map { |job| job['payload'] })
+  test('a payload of add_jobs may be anything, too') do
+    payloads = [nil, 'text', "a\0b", PgPulse.json('{"n": 1.10}')]
+    PgPulse.add_jobs(db, [{ identifier: 'several' },
+                          *payloads.map { |payload| { identifier: 'several', payload: } }])
+    assert_equal(['{}', 'null', '"text"', '"a\u0000b"', '{"n": 1.10}'],
+                 jobs_of('several').map { |job| job['payload'] })
   end
 
   test('a payload that is no JSON adds nothing') do

@@ -145,17 +145,51 @@ class LibraryItselfTest < LibraryTest
   end
 
   test('a wrong argument is refused') do
-    [{ by: [] }, { for: 1, bye: [] }].each do |unique|
+    [{ by: [] }, { for: 1, bye: [] }, '1 day', 7].each do |unique|
       error = assert_raises(ArgumentError) { PgPulse.add_job(nil, 'x', {}, unique:) }
       assert_includes error.message, 'unique has for, by and states'
     end
     error = assert_raises(ArgumentError) { PgPulse.add_jobs(nil, [{ identifier: 'x', paylod: 1 }]) }
     assert_includes error.message, 'a job has no paylod'
-    [-> { PgPulse.add_job(nil, 'x', {}, flags: 'ab') }, -> { PgPulse.ended(nil, '12') },
-     -> { PgPulse.unique_key({ a: 1 }, 'ab') }, -> { PgPulse.unique_key({ a: 1 }, :a) }]
-      .each do |call|
-      assert_match(/a list is wanted, and .+ is given/,
+    [-> { PgPulse.add_jobs(nil, ['x']) }, -> { PgPulse.add_flow(nil, ['x']) }].each do |call|
+      assert_match(/a job is a Hash of .*, and "x" is given/,
                    assert_raises(TypeError, &call).message)
+    end
+  end
+
+  test('what is no list is refused wherever a list is taken') do
+    calls = { 'flags' => ->(value) { PgPulse.add_job(nil, 'x', {}, flags: value) },
+              'jobs' => ->(value) { PgPulse.add_jobs(nil, value) },
+              'their flags' => ->(value) { PgPulse.add_jobs(nil, [{ flags: value }]) },
+              'a flow' => ->(value) { PgPulse.add_flow(nil, value) },
+              'parents in it' => ->(value) { PgPulse.add_flow(nil, [{ 'after' => value }]) },
+              'parents' => ->(value) { PgPulse.add_job_after(nil, value, 'x') },
+              'ids' => ->(value) { PgPulse.wait_for_end(nil, value) },
+              'members' => ->(value) { PgPulse.unique_key({ a: 1 }, value) },
+              'tasks' => ->(value) { PgPulse.work(value) } }
+    calls.to_a.product(['12', 12, :a, {}, { a: 1 }]).each do |(name, call), value|
+      error = assert_raises(TypeError, "#{name}: #{value}") { call[value] }
+      assert_equal "a list is wanted, and #{value.inspect} is given", error.message
+    end
+  end
+
+  test('times are told to the microsecond, and dates have no time zone') do
+    db = Connection.new
+    at = Time.at(1_900_000_000, 123_456.6, :usec, in: '+02:00')
+    said = '2030-03-17T17:46:40.123457Z'
+    { at => said, at.to_datetime => said, '2030-03-17' => '2030-03-17' }.each do |run_at, text|
+      PgPulse.add_job(db, 'x', run_at:)
+      assert_equal ['x', text], db.asked
+      PgPulse.add_jobs(db, [{ run_at: }])
+      assert_equal PgPulse::Statement.array([JSON.generate(run_at: text), nil]), db.asked.first
+      PgPulse.add_flow(db, [{ start_by: run_at }])
+      assert_equal text, JSON.parse(db.asked.first).first['start_by']
+    end
+    date = Date.new(2030, 1, 1)
+    [-> { PgPulse.add_job(db, 'x', run_at: date) }, -> { PgPulse.add_jobs(db, [{ run_at: date }]) },
+     -> { PgPulse.add_flow(db, [{ 'start_by' => date }]) }].each do |call|
+      assert_match(/is 2030-01-01, a date without a time zone: give a Time/,
+                   assert_raises(ArgumentError, &call).message)
     end
   end
 

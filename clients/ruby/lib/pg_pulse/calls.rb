@@ -15,7 +15,7 @@ module PgPulse
     def add_job(db, identifier, payload = OMITTED, unique: nil, **options)
       return super(db, identifier, payload, **options) unless unique
 
-      unless unique.key?(:for) && (unique.keys - %i[for by states]).empty?
+      unless unique.is_a?(Hash) && unique.key?(:for) && (unique.keys - %i[for by states]).empty?
         raise ArgumentError, "unique has for, by and states, and is #{unique}"
       end
 
@@ -28,7 +28,8 @@ module PgPulse
 
     # Adds several jobs in the caller's transaction.
     def add_jobs(db, specs, **options)
-      unknown, = specs.flat_map(&:keys).map(&:to_sym) - JOB_SPEC
+      specs = Statement.jobs(specs)
+      unknown, = specs.flat_map(&:keys) - JOB_SPEC
       raise ArgumentError, "a job has no #{unknown}: it has #{JOB_SPEC.join(', ')}" if unknown
 
       super
@@ -36,10 +37,10 @@ module PgPulse
 
     # In `after` a text is the key of a job of the flow; all else is the id of a job.
     def add_flow(db, jobs, **options)
-      jobs = jobs.map { |job| job.transform_keys(&:to_sym) }
+      jobs = Statement.jobs(jobs)
       keys = jobs.filter_map { |job| job[:key]&.to_s }
       parent = ->(each) { keys.include?(each) || !each.match?(/\A\d+\z/) ? each : each.to_i }
-      jobs = jobs.map { |job| { **job, after: job.fetch(:after, []).map { parent[_1.to_s] } } }
+      jobs = jobs.map { |job| { **job, after: job[:after].to_a.map { parent[_1.to_s] } } }
       super(db, jobs, **options)
     end
 
@@ -82,29 +83,64 @@ module PgPulse
     def placeholder(type, number)
       return "$#{number}::text::#{type}" unless type == 'pulse.job_spec[]'
 
-      # A record that is populated has no payload null.
-      "ARRAY(SELECT ROW(r.identifier, s -> 'payload', r.queue_name, r.run_at, r.max_attempts, " \
+      # What takes a payload out of a document reads the payload, and refuses "\u0000" in it.
+      'ARRAY(SELECT ROW(r.identifier, p.payload::json, r.queue_name, r.run_at, r.max_attempts, ' \
         'r.job_key, r.priority, r.flags)::pulse.job_spec ' \
-        "FROM json_array_elements($#{number}::text::json) AS s, " \
-        'json_populate_record(NULL::pulse.job_spec, s) AS r)'
+        'FROM (SELECT u.n, u.value AS spec, lead(u.value) OVER (ORDER BY u.n) AS payload ' \
+        "FROM unnest($#{number}::text::text[]) WITH ORDINALITY AS u (value, n)) AS p, " \
+        'json_populate_record(NULL::pulse.job_spec, p.spec::json) AS r ' \
+        'WHERE mod(p.n, 2) = 1 ORDER BY p.n)'
     end
 
     def parameter(type, value, name)
-      return Document.encode(value, "the #{name}") if type.match?(/json|job_spec/)
-      return array(value) if type.end_with?('[]') && value
+      return Document.encode(value, "the #{name}") if type == 'json'
+      return array(value.flat_map { |job| spec(job) }) if type == 'pulse.job_spec[]'
+      return array(list(value)) if type.end_with?('[]') && value
       # A server reads no 1.0e-07.
       return format('%f seconds', value) if type == 'interval' && value.is_a?(Numeric)
 
-      value.is_a?(Time) ? value.getutc.iso8601(6) : value&.to_s
+      time(value, name)&.to_s
+    end
+
+    # A job without its payload, and the payload, which may be left out.
+    def spec(job)
+      payload = Document.encode(job[:payload], 'the payload') if job.key?(:payload)
+      [Document.encode(job.except(:payload), 'the job'), payload]
+    end
+
+    # A time to the microsecond, as the server keeps times; all else as it is. The server would read
+    # a date in the time zone of whatever session adds the job.
+    def time(value, name)
+      return value.to_time.round(6).getutc.iso8601(6) if
+        value.is_a?(Time) || value.is_a?(DateTime)
+      return value unless value.is_a?(Date)
+
+      raise ArgumentError, "#{name} is #{value}, a date without a time zone: give a Time"
+    end
+
+    # The jobs of add_jobs and add_flow, whose lists and times are as those of add_job.
+    def jobs(values)
+      list(values).map do |job|
+        unless job.is_a?(Hash)
+          raise TypeError, "a job is a Hash of identifier, payload …, and #{job.inspect} is given"
+        end
+
+        job.to_h do |name, value|
+          name = name.to_s.to_sym
+          value = list(value) if value && %i[after flags].include?(name)
+          [name, name == :payload ? value : time(value, name)]
+        end
+      end
     end
 
     def array(values)
       quoted = ->(value) { "\"#{value.to_s.gsub(/["\\]/) { |sign| "\\#{sign}" }}\"" }
-      "{#{list(values).map { |value| value.nil? ? 'NULL' : quoted[value] }.join(',')}}"
+      "{#{values.map { |value| value.nil? ? 'NULL' : quoted[value] }.join(',')}}"
     end
 
+    # A text has letters, and a Hash has pairs, which nobody means.
     def list(values)
-      return values if values.respond_to?(:map)
+      return values.to_a if values.respond_to?(:map) && !values.respond_to?(:to_hash)
 
       raise TypeError, "a list is wanted, and #{values.inspect} is given"
     end

@@ -14,7 +14,7 @@ module PgPulse
     # in a thread; `name`: for the log.
     def work(tasks = self.tasks, takes: TAKES, name: nil, command: "ruby #{$PROGRAM_NAME}")
       jobs_at_once(takes)
-      by_name = tasks.group_by(&:identifier)
+      by_name = Statement.list(tasks).group_by(&:identifier)
       twice, several = by_name.find { |_, same| same.size > 1 }
       raise NotStarted, "the task #{twice} has two classes: #{several.join(', ')}" if twice
       raise NotStarted, 'no class with perform includes PgPulse::Task' if tasks.empty?
