@@ -1,4 +1,7 @@
-"""work(): runs jobs as a program of pulse-worker, or without pulse-worker in the direct mode."""
+"""work(): runs jobs as a program of pulse-worker, or without pulse-worker in the direct mode. A
+call that raises leaves nothing behind: a program may try again for as long as it likes."""
+import contextlib
+import functools
 import os
 import signal
 import stat
@@ -22,6 +25,8 @@ _FORCED = 75
 _TAKEN = "taken"
 # In sys.modules: which copy of the library runs the jobs.
 _OWNER = "pg_pulse runs jobs"
+# What happens in a process that a handler forks.
+_in_child = []
 
 
 def _tasks_by_name(tasks):
@@ -57,6 +62,12 @@ def _take_descriptor():
     return int(text)
 
 
+# Python forgets no hook of fork(), so one is for all calls of work().
+@functools.cache
+def _watch_forks():
+    os.register_at_fork(after_in_child=lambda: [act() for act in _in_child])
+
+
 def _direct(handlers, connection, name, grace):
     try:
         from .direct.worker import Direct
@@ -65,15 +76,28 @@ def _direct(handlers, connection, name, grace):
             "a pulse-worker starts this program, and runs its jobs here: pulse-worker --database "
             "NAME --program 'python3 -m pg_pulse MODULE'. Without pulse-worker the program needs a "
             "driver: pip install psycopg") from error
-    direct = Direct(handlers, connection, name, grace)
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: direct.stop())
-    return direct
+    return Direct(handlers, connection, name, grace)
 
 
-def _serve(port):
-    os.register_at_fork(after_in_child=port.in_child)
-    if port.serve() is False:
+@contextlib.contextmanager
+def _signals(direct):
+    before = {each: signal.signal(each, lambda *_: direct.stop())
+              for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    except BaseException:
+        # Where work() returns the process ends, and a second signal is to do nothing.
+        for each, handler in before.items():
+            signal.signal(each, handler or signal.SIG_DFL)
+        raise
+
+
+def _serve(handlers, port):
+    _watch_forks()
+    _in_child[:] = handlers.in_child, port.in_child
+    with contextlib.nullcontext() if isinstance(port, Program) else _signals(port):
+        is_ended = port.serve()
+    if is_ended is False:
         say("pg_pulse: handlers have not ended in time, and end with the process")
         os._exit(_FORCED)
 
@@ -92,10 +116,12 @@ def work(tasks: Iterable[Task[..., Any]], *, takes: int = _TAKES, name: str | No
     fd = _take_descriptor()
     sys.modules[_OWNER] = VERSION
     stop_routing = route()
+    handlers = Handlers(by_name, takes)
     try:
-        handlers = Handlers(by_name, takes)
-        _serve(_direct(handlers, connection, name or "pg_pulse", grace) if fd is None
+        _serve(handlers, _direct(handlers, connection, name or "pg_pulse", grace) if fd is None
                else Program(fd, handlers, name))
     finally:
+        handlers.end()
+        _in_child.clear()
         stop_routing()
         del sys.modules[_OWNER]

@@ -225,6 +225,35 @@ def test_a_task_of_asyncio_that_exits_ends_its_handler_and_no_other():
         assert error is None if said is None else error.endswith(said)
 
 
+def test_threads_and_loop_end_when_their_handlers_have_ended():
+    gate, answers, left = threading.Event(), queue.SimpleQueue(), asyncio.Event()
+
+    async def stay():
+        await left.wait()
+
+    @pg_pulse.task
+    async def act():
+        asyncio.get_running_loop().create_task(stay())
+        while not gate.is_set():
+            await asyncio.sleep(0)
+        return await asyncio.to_thread(int, 7)
+
+    before = set(threading.enumerate())
+    running = handlers.Handlers({"act": act, "wait": pg_pulse.task("wait")(gate.wait)}, 2)
+    assert set(threading.enumerate()) == before
+    for name in ("act", "wait", "wait"):
+        document = {"id": "1", "identifier": name}
+        job = pg_pulse.Job(Port(), {"id": "1", "payload": None, "job": document}, "")
+        running.start(job, lambda _, end: answers.put(end["result"].pg_pulse_json))
+    begun = set(threading.enumerate()) - before
+    running.end()
+    gate.set()
+    assert sorted(answers.get(timeout=30) for _ in range(3)) == ["7", "true", "true"]
+    for each in begun:
+        each.join(30)
+    assert not any(each.is_alive() for each in begun)
+
+
 class Port:
     def __init__(self):
         self.told = []
