@@ -92,6 +92,11 @@ subtest 'handlers that block, exit and fork' => sub {
 };
 
 survives_restart_directly();
+subtest 'an outage' => sub {
+    my $back = 'pg_pulse: connected again';
+    $program->lines->wait_for($back, sub { $_[0] eq $back });
+    is(scalar(grep { /^pg_pulse: .*connect/ } $program->lines->lines), 2, 'is said once');
+};
 ends_at_sigterm_directly($program, GRACE => 60);
 ends_without_server_directly();
 effect_happens_once_directly(20);

@@ -1,6 +1,9 @@
 """What the direct mode promises, without a server."""
 import asyncio
+import os
 import re
+import signal
+import threading
 import types
 
 import pg_pulse
@@ -201,3 +204,83 @@ def test_a_wait_for_jobs_on_a_server_that_is_gone_without_a_word_ends():
     worker._beats = types.SimpleNamespace(ask=ask)
     asyncio.run(worker._claim_jobs())
     assert limits == {"claim": 30, "wait_for_job": 50, "heartbeat": 30}
+
+
+class Away:
+    """A server that is away for so many calls, each in words of its own, and comes back."""
+    description = closed = True
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    async def open(self):
+        self.calls -= 1
+        if self.calls >= 0:
+            raise psycopg.OperationalError(f"refused,\n{self.calls} are left")
+        return self
+
+    async def execute(self, *_):
+        return self
+
+    async def fetchall(self):
+        return [(0,)]
+
+
+def said_by(monkeypatch):
+    said = []
+    monkeypatch.setattr(worker_module.output, "say", said.append)
+    real_sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _: real_sleep(0))
+    return said
+
+
+def test_a_server_that_is_away_is_said_once_and_so_is_its_return(monkeypatch):
+    said, worker, server = said_by(monkeypatch), worker_of([]), Away(3)
+    worker._claims, worker._beats = (Session("", None, worker._answered) for _ in "12")
+    worker._claims._open = worker._beats._open = server.open
+    worker._me = "1"
+
+    async def main():
+        for _ in range(2):
+            await asyncio.gather(worker._claims.ask("", [], 1), worker._sweep())
+            server.calls = 3
+    asyncio.run(main())
+    lost = "pg_pulse: the connection is lost, and the worker connects anew: refused, 2 are left"
+    assert said == [lost, "pg_pulse: connected again"] * 2
+
+
+def test_work_aside_whose_server_is_away_complains_and_no_more(monkeypatch):
+    said, worker = said_by(monkeypatch), worker_of([])
+    worker._beats = session = Session("", None)
+    session._open = Away(1).open
+    session.ask_once()
+
+    async def main():
+        worker._loop = asyncio.get_running_loop()
+        worker._loop.set_exception_handler(lambda _, context: said.append(context["message"]))
+        worker._notice(types.SimpleNamespace(sqlstate="PU100"))
+        await asyncio.wait(list(worker._asides))
+    asyncio.run(main())
+    assert said == ["pg_pulse: refused,\n0 are left"]
+
+
+def test_a_call_that_is_asked_again_says_why_once(monkeypatch):
+    said, server = said_by(monkeypatch), Refusing("53100", "53100")
+    worker = worker_of([])
+    session = worker._beats = Session("", None, worker._answered)
+    session._open, worker._me = server.open, "1"
+    asyncio.run(worker._insist("SELECT pulse.complete_many()", []))
+    assert said == ["pg_pulse: refused"]
+
+
+def test_a_program_that_is_refused_may_try_again_for_ever(monkeypatch):
+    hooks = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **hook: hooks.append(hook))
+
+    def left_behind():
+        with pytest.raises(RuntimeError, match="hint: --connection"):
+            pg_pulse.work([pg_pulse.task(len)], connection="host=/nowhere")
+        return (threading.active_count(), len(os.listdir("/proc/self/fd")), len(hooks),
+                signal.getsignal(signal.SIGTERM))
+    assert left_behind() == left_behind()
+    assert left_behind()[3] is signal.SIG_DFL

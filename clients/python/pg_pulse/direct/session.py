@@ -56,8 +56,12 @@ def _cut_after(seconds, connection):
 
 
 class Session:
-    def __init__(self, connection, notice, prepare=None):
+    """`answered`: is told of each answer, and, with the error, of each lost connection and of each
+    call that is asked again."""
+
+    def __init__(self, connection, notice, answered=lambda *_: None, prepare=None):
         self._conninfo, self._notice, self._prepare = connection, notice, prepare
+        self._answered = answered
         self._connection, self._asks_once = None, False
         self._opening = asyncio.Lock()
 
@@ -103,8 +107,12 @@ class Session:
             connection = await self._opened()
             with _cut_after(within, connection):
                 cursor = await connection.execute(text, values)
-                return await cursor.fetchall() if cursor.description else []
+                rows = await cursor.fetchall() if cursor.description else []
+            self._answered(self)
+            return rows
         except Exception as error:
+            if is_cut(error):
+                self._answered(self, error)
             # Behind the address of a standby may be a primary by now.
             if connection and (is_cut(error) or sqlstate(error)[0] == _READ_ONLY):
                 await connection.close()
@@ -122,6 +130,7 @@ class Session:
             except Exception as error:
                 if not repeats(error) or self._asks_once:
                     raise
+                self._answered(self, error)
             await asyncio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(2 * delay, _LONGEST_PAUSE)
 

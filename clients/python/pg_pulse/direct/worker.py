@@ -49,7 +49,7 @@ class Direct:
         self._jobs, self._running = {}, set()
         self._is_claiming, self._is_stopping, self._is_over = True, False, False
         self._signalled_at = None
-        self._asides = set()
+        self._asides, self._stale, self._is_away = set(), set(), False
 
     def serve(self):
         """Runs jobs until stop(), or until an operator asks the worker to leave. False where
@@ -72,16 +72,27 @@ class Direct:
 
     async def _serve(self):
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
-        self._claims = Session(self._connection, self._notice)
-        self._beats = Session(self._connection, self._notice, self._attach)
+        self._claims = Session(self._connection, self._notice, self._answered)
+        self._beats = Session(self._connection, self._notice, self._answered, self._attach)
         self._ends = EndQueue(self._insist, self._forget)
         self._reports = Reports(self._report, self._ends.add)
+        try:
+            await self._check()
+            await self._run_jobs()
+        finally:
+            await self._claims.end()
+            await self._beats.end()
+        return not self._running
+
+    async def _check(self):
         try:
             await self._beats.check()
             checked_version(await self._beats.query(VERSIONS))
         except psycopg.OperationalError as error:
             raise RuntimeError(f"{error}\nhint: --connection, or PGHOST, PGDATABASE, PGUSER, "
                                "PGPASSWORD … say where to connect and as whom") from error
+
+    async def _run_jobs(self):
         await self._register()
         self._aside(self._repeat(self._beat, lambda: self._beat_seconds))
         self._aside(self._repeat(self._sweep, lambda: self._sweep_seconds))
@@ -95,9 +106,6 @@ class Direct:
         with suppress(Exception):
             await self._beats.query("SELECT FROM pulse.deregister_worker(%s::text::bigint)",
                                     [self._me], _ANSWER)
-        await self._claims.end()
-        await self._beats.end()
-        return not self._running
 
     # With `finish` jobs may take their time.
     def _leave(self, finish=False):
@@ -131,9 +139,15 @@ class Direct:
         return self._beats.ask(text, values, _ANSWER, is_passing)
 
     def _aside(self, work):
-        task = self._loop.create_task(work)
+        task = self._loop.create_task(self._complain_of(work))
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
+
+    async def _complain_of(self, work):
+        try:
+            await work
+        except Exception as error:
+            self._complain(error)
 
     async def _change(self, seconds):
         self._changed.clear()
@@ -144,16 +158,30 @@ class Direct:
     async def _repeat(self, act, interval):
         while not self._is_over:
             await asyncio.sleep(interval())
-            try:
-                await act()
-            except Exception as error:
-                self._complain(error)
+            await self._complain_of(act())
 
-    # Once, however often the server refuses in the same words.
+    # Once, however often the server refuses in the same words. That the server is away is said.
     def _complain(self, error):
-        if str(error) != self._complaint:
+        if not (self._is_away and is_cut(error)) and str(error) != self._complaint:
             self._complaint = str(error)
             output.say(f"pg_pulse: {error}")
+
+    # An outage is said once, and its end once, whichever session finds out; the connection of the
+    # other one is gone, too.
+    def _answered(self, session, error=None):
+        if self._me is None or self._is_over:
+            return
+        if error is None:
+            self._stale.discard(session)
+            if self._is_away:
+                self._is_away = False
+                output.say("pg_pulse: connected again")
+        elif not is_cut(error):
+            self._complain(error)
+        elif session not in self._stale:
+            self._is_away, self._stale = True, {self._claims, self._beats}
+            output.say("pg_pulse: the connection is lost, and the worker connects anew: "
+                       + " ".join(str(error).split()))
 
     def _notice(self, notice):
         if notice.sqlstate == "PU100":
