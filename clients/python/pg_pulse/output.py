@@ -1,11 +1,20 @@
 """Routes print() and logging of a handler to the log of its job, however many jobs run at once."""
 import contextlib
 import contextvars
+import io
 import logging
 import sys
 import threading
 
-_plain_stdout = sys.stdout
+
+class _Nowhere(io.TextIOBase):
+    """In place of a standard stream that was closed before Python began: there Python has None."""
+
+    def write(self, text):
+        return len(text)
+
+
+_plain_stdout = sys.stdout or _Nowhere()
 # So much of a line waits for the end of the line.
 _MAX_WAITING = 8 * 1024
 # A handler may have threads, whose lines come whole.
@@ -77,7 +86,8 @@ def _level_of(record):
 def route():
     """Begins to route; returns a function that ends it."""
     plain = sys.stdout, sys.stderr
-    routed = _Stream(sys.stdout, "info"), _Stream(sys.stderr, "warning")
+    routed = [_Stream(stream or _Nowhere(), level)
+              for stream, level in zip(plain, ("info", "warning"))]
     streams = [*plain, *routed]
     plain_emit = logging.StreamHandler.emit
 

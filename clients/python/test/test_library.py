@@ -15,6 +15,7 @@ import queue
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 import types
@@ -101,7 +102,7 @@ def test_two_copies_of_the_library_know_the_words_of_each_other(tmp_path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     other = importlib.import_module("vendored_pulse")
     assert other.Failure is not pg_pulse.Failure
-    job = type("Ended", (), {"identifier": "act", "is_completed": False})
+    job = type("Ended", (), {"identifier": "act", "is_completed": False, "unanswered": ()})
     assert ends.of_raised(other.Failure("no", retry=False))["retry"] is False
     result = ends.of_value(job, other.JsonText("1.10"))["result"]
     assert document.encode(result, "it") == "1.10"
@@ -127,7 +128,7 @@ def test_an_end_whose_value_raises_whatever_is_a_failure_with_the_reason(error):
         def __getattr__(self, name):
             raise error("no value")
 
-    job = types.SimpleNamespace(identifier="act", is_completed=False)
+    job = types.SimpleNamespace(identifier="act", is_completed=False, unanswered=())
     for end in (ends.of_raised(pg_pulse.Failure("f", payload=Broken())),
                 ends.of_value(job, pg_pulse.Job.snooze(None, 1, checkpoint=Broken())),
                 ends.of_value(job, Broken())):
@@ -331,6 +332,24 @@ def test_a_log_that_is_gone_ends_nothing(monkeypatch):
     for stream in (closed, broken):
         monkeypatch.setattr(output, "_plain_stdout", stream)
         output.say("ship 7: sent")
+
+
+def test_a_program_may_have_no_standard_streams():
+    code = """if True:
+        import types
+        from pg_pulse import output
+        output.say("of the worker")
+        undo = output.route()
+        print("outside of jobs", flush=True)
+        told = []
+        output.current.set(types.SimpleNamespace(
+            is_over=False, unfinished_lines=None, log=lambda *line: told.append(line)))
+        print("of a job", flush=True)
+        undo()
+        assert told == [("of a job", "info")]
+    """
+    command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-c", code]
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_a_job_leaves_the_program_with_its_answer(monkeypatch):
