@@ -47,6 +47,10 @@ def _of_value(job, value):
         return _of_end(end, value)
     if job.is_completed:
         return {"done": True}
+    for name in job.unanswered:
+        # Another attempt would commit the rows of the handler once more.
+        return {"error": f"{name}() was not awaited: await job.{name}(…), which has not taken part "
+                         "in the transaction", "retry": False}
     return {"result": None if value is None else Encoded(
         value, f"the result of {job.identifier}")}
 

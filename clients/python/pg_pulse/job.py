@@ -66,6 +66,8 @@ class Job:
     # The reason, once the job is to end.
     cancelled: JobCancelled | None = None
     is_over = is_completed = False
+    # What the handler has asked for, and has no answer yet.
+    unanswered = frozenset()
     # Ends an async handler.
     end_handler = None
     # By level what the handler has printed behind the last end of a line.
@@ -139,17 +141,33 @@ class Job:
 
     def fence(self, db: Database) -> Any:
         """Ties the connection's transaction to this claim: COMMIT fails if the claim is lost."""
-        return perform(self._ask(db, "fence(%s::text::bigint, %s::text::bigint)"))
+        return self._perform("fence", self._ask(
+            db, "fence(%s::text::bigint, %s::text::bigint)"))
 
     def complete(self, db: Database, result: object = None) -> Any:
         """Completes the job in the connection's transaction: exactly once in your database."""
-        return perform(self._complete(db, result))
+        return self._perform("complete", self._complete(db, result))
 
     def _complete(self, db, result):
         document = None if result is None else encode(result, "the result")
         yield from self._ask(
             db, "complete(%s::text::bigint, %s::text::bigint, %s::json)", document)
         self.is_completed = True
+
+    def _perform(self, name, steps):
+        self.unanswered |= {name}
+        return perform(self._answered(name, steps))
+
+    # A coroutine that nobody has awaited is closed, and has no answer.
+    def _answered(self, name, steps):
+        try:
+            yield from steps
+        except GeneratorExit:
+            raise
+        except BaseException:
+            self.unanswered -= {name}
+            raise
+        self.unanswered -= {name}
 
     def _ask(self, db, call, *more):
         yield from execute(db, f"SELECT FROM pulse.{call}", [self.id, self.token, *more])

@@ -1,11 +1,12 @@
 """Tests with the real handlers, in a transaction that is rolled back."""
 import asyncio
+import contextlib
 import datetime
 
 import drivers
 import psycopg
 import pytest
-from pg_pulse import Failure, JsonText, NoExtension, add_job, task
+from pg_pulse import Failure, JsonText, NoExtension, NotJson, add_job, task
 from pg_pulse.testing import Trial
 
 pytest_plugins = ["pg_pulse.pytest_plugin"]
@@ -209,6 +210,31 @@ def test_a_connection_whose_calls_are_awaited():
             await db.rollback()
             return attempt.state
     assert asyncio.run(main()) == "completed"
+
+
+@pytest.mark.parametrize("name", ["complete", "fence"])
+def test_a_call_of_the_job_that_is_not_awaited_fails_the_job(name):
+    async def main():
+        async with await psycopg.AsyncConnection.connect() as db:
+            @task
+            async def letter(payload, job):
+                if payload == "refused":
+                    with contextlib.suppress(NotJson):
+                        await job.complete(db, {"a set"})
+                    return
+                call = getattr(job, name)(db)
+                if payload == "awaits":
+                    await call
+                call.close()
+
+            for payload in ("refused", "awaits", "forgets"):
+                await letter.add(db, payload)
+            attempts = await Trial(db).run_jobs([letter])
+            await db.rollback()
+            return attempts
+    refused, awaits, forgets = asyncio.run(main())
+    assert [refused.state, awaits.state, forgets.state] == ["completed", "completed", "failed"]
+    assert forgets.error.startswith(f"{name}() was not awaited: await job.{name}(…)")
 
 
 def test_a_database_without_pg_pulse_tap_is_told_what_to_install():
