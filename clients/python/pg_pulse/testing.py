@@ -54,6 +54,11 @@ def _ask(db, call, job, *values):
 def _handle(db, task, job):
     """Steps with the end of the attempt; its rows are gone where the handler raises, as those of a
     transaction of its own."""
+    if task.is_async and not _is_async(db) and _runs_loop():
+        raise RuntimeError(
+            f"the task {task.identifier} is async, and so is the test, whose event loop waits for "
+            "run_jobs(): await asyncio.to_thread(pulse.run_jobs, tasks), or give an asynchronous "
+            "connection")
     yield from execute(db, "SAVEPOINT pulse_test")
     before, stop_routing = output.current.set(job), output.route()
     try:
@@ -74,6 +79,12 @@ def _handle(db, task, job):
         stop_routing()
         with contextlib.suppress(ValueError):  # awaited in another context
             output.current.reset(before)
+
+
+def _runs_loop():
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop() is not None
+    return False
 
 
 # A time limit of the test may cancel run_jobs().

@@ -212,6 +212,24 @@ def test_a_connection_whose_calls_are_awaited():
     assert asyncio.run(main()) == "completed"
 
 
+def test_an_async_task_in_an_async_test_is_refused_with_the_way_out(pulse):
+    @task
+    async def letter():
+        await asyncio.sleep(0)
+
+    async def main():
+        letter.add(pulse.db)
+        with pytest.raises(RuntimeError, match="await asyncio.to_thread.pulse.run_jobs, tasks"):
+            pulse.run_jobs([letter])
+
+    async def main_in_thread():
+        letter.add(pulse.db)
+        [attempt] = await asyncio.to_thread(pulse.run_jobs, [letter])
+        return attempt.state
+    assert asyncio.run(main_in_thread()) == "completed"
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("name", ["complete", "fence"])
 def test_a_call_of_the_job_that_is_not_awaited_fails_the_job(name):
     async def main():
