@@ -16,7 +16,7 @@ struct Promotion {
 };
 
 // Takes promotion marks and promotes the queues of each promotion mark, until `places_left` jobs
-// are opened or `max_marks` promotion marks are taken; a claim (with `placed`) checks some
+// are opened or `max_marks` promotion marks are taken; a claim (with `placed`) checks a
 // hundred queues more until a job may start. After its last claim the caller passes `known` to
 // store_readings(), which writes the spent tokens.
 Promotion promote_marked(int places_left, int max_marks, KnownLevel** known,

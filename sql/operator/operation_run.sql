@@ -34,6 +34,11 @@ BEGIN
   PERFORM pulse_internal.check_keys('arguments', arguments, CASE action
     WHEN 'cancel' THEN '{reason}'::text[] WHEN 'fail' THEN '{error}'
     WHEN 'reschedule' THEN '{run_at,priority,attempts,max_attempts}' ELSE '{}' END);
+  IF action = 'reschedule' AND NOT EXISTS (
+       SELECT FROM json_each_text(arguments) AS a WHERE a.value IS NOT NULL) THEN
+    RAISE EXCEPTION 'reschedule would change nothing' USING
+      ERRCODE = 'PU004', HINT = 'Give run_at, priority, attempts or max_attempts.';
+  END IF;
   -- Without jobs the function only checks the values.
   PERFORM pulse.reschedule_jobs(
     '{}', (arguments ->> 'run_at')::timestamptz, (arguments ->> 'priority')::int,
@@ -121,11 +126,14 @@ BEGIN
       WHEN 'fail' THEN pulse_internal.step_end(o, job_ids, 'failed', coalesce(
         o.arguments ->> 'error', format('failed by operation %s', o.id)))
       WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, job_ids) END;
+    IF done < cardinality(job_ids) THEN
+      reasons := pulse_internal.why_left_alone(o, job_ids);
+    END IF;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.step(pulse.operation, bigint[]) IS
-  'Applies the action of an operation to these jobs, and returns to how many, and why an undo '
-  'leaves jobs alone.';
+  'Applies the action of an operation to these jobs, and returns to how many, and why it leaves '
+  'the others alone.';
 
 -- A single job whose change raises an error would keep the operation in running for ever. An undo
 -- has put the jobs in order; an action takes parents first.

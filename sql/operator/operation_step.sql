@@ -202,3 +202,38 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_reschedule(pulse.operation, bigint[]) IS
   'Reschedules these waiting jobs, as reschedule_jobs() does, and returns how many.';
+
+-- A step has noted each job that it changed.
+CREATE OR REPLACE FUNCTION pulse_internal.why_left_alone(o pulse.operation, job_ids bigint[])
+  RETURNS text[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  next_id bigint;
+  job pulse.job;
+  ended pulse.finished_job;
+  reasons text[];
+BEGIN
+  FOR next_id IN SELECT i FROM unnest(job_ids) AS i
+                 EXCEPT SELECT n.job_id FROM pulse.operation_job AS n
+                         WHERE n.operation_id = o.id AND n.job_id = ANY (job_ids) LOOP
+    SELECT * INTO job FROM pulse.job AS j WHERE j.id = next_id;
+    SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = next_id FOR UPDATE SKIP LOCKED;
+    reasons := reasons || CASE
+      WHEN job.id IS NOT NULL AND pulse_internal.locked_by(next_id) IS NOT NULL
+        OR job.id IS NULL AND ended.id IS NULL AND pulse_internal.is_on_record(next_id)
+        THEN 'another transaction holds it'
+      WHEN job.id IS NULL AND ended.id IS NULL THEN 'it is not on record'
+      WHEN ended.id IS NOT NULL THEN CASE
+        WHEN o.action <> 'retry' THEN 'it has ended'
+        WHEN NOT pulse_internal.is_key_free(ended.job_key) THEN 'another job has its key'
+        ELSE 'another transaction holds a job after it' END
+      WHEN job.cancel_requested_at IS NOT NULL THEN 'its cancellation was asked before'
+      WHEN job.state = 'running' THEN 'it runs'
+      WHEN o.action = 'reschedule' THEN 'its attempts would reach max_attempts'
+      ELSE 'it has moved since' END;
+  END LOOP;
+  RETURN reasons;
+END $$;
+COMMENT ON FUNCTION pulse_internal.why_left_alone(pulse.operation, bigint[]) IS
+  'Returns for each of these jobs that the operation has not changed the reason.';

@@ -5,8 +5,7 @@
 COMMENT ON COLUMN pulse.operation_job.undo IS
   'done, or why the undo left the job alone; NULL before the undo';
 COMMENT ON COLUMN pulse.operation.skipped_because IS
-  'How many jobs were left alone, by reason: of an undo all such jobs, of an action the jobs '
-  'whose change raises an error; NULL without any';
+  'How many jobs were left alone, by reason; NULL without any';
 
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
     o pulse.operation, max_rows int, OUT job_ids bigint[], OUT checked_to bigint)

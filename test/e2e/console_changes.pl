@@ -89,6 +89,21 @@ subtest 'an operation is on record and is undone' => sub {
     is(states('oil'), 'failed 2, ready 1', 'but for the job that has moved since');
 };
 
+subtest 'a change that changes nothing says why' => sub {
+    my $id = add_job($node, 'held');
+    my $holder = Pulse::Session->new($node);
+    $holder->query("BEGIN; SELECT id FROM pulse.job WHERE id = $id FOR UPDATE");
+    my $said = pulse($node, 'cancel', $id, '--yes');
+    is($said->{status}, REFUSED, 'it has not been made');
+    like($said->{out}, qr/1 left alone \(1: another transaction holds it\)/, 'because of a lock');
+    $holder->query('ROLLBACK');
+    $said = pulse($node, 'reschedule', $id, '--yes');
+    is($said->{status}, REFUSED, 'nor is one without new values');
+    like($said->{err}, qr/run_at, priority, attempts or max_attempts/, 'which says what it takes');
+    is(value($node, "SELECT revision FROM pulse.job WHERE id = $id"), 0, 'and changes nothing');
+    is(pulse($node, 'cancel', $id, '--yes')->{status}, DONE, 'free, the job is cancelled');
+};
+
 subtest 'a change that is killed goes on' => sub {
     failed_jobs('bulk', 10_000) for 1 .. $jobs / 10_000;
     is(value($node, q{SELECT jobs FROM pulse.preview_operation('retry', '{"task": "bulk"}')}),

@@ -208,5 +208,18 @@ subtest 'whoever waits for an open claim of a level pauses' => sub {
     $holder->query('ROLLBACK');
 };
 
+subtest 'a claim finds the job behind a hundred queues that have ended' => sub {
+    value($node, q{DELETE FROM pulse.job; SELECT pulse.set_task('go', max_attempts => 1);
+        SELECT pulse.add_job('go', queue_name => 'ended ' || n) FROM generate_series(1, 100) AS n});
+    my $ending = Pulse::SqlWorker->new($node, 'ending');
+    while (my @jobs = $ending->claim(100)) {
+        $ending->complete(@jobs);
+    }
+    value($node, q{SELECT pulse.add_job('go', queue_name => (
+        SELECT 'late ' || n FROM generate_series(1, 1000) AS n
+         ORDER BY pulse_internal.queue_bucket('late ' || n) DESC LIMIT 1))});
+    ok(Pulse::SqlWorker->new($node, 'new')->claim, 'the first claim of a session has it');
+};
+
 expect_healthy($node);
 done_testing();

@@ -53,6 +53,8 @@ subtest 'another client' => sub {
     my $last = $session->query('SELECT max(id) FROM pulse.finished_job');
     $held->query("BEGIN; SELECT id FROM pulse.finished_job WHERE id = $last FOR UPDATE");
     is(run_to_end($id, 1000), ($jobs - 1) . '|1', 'goes on to the end, and waits for no row');
+    is(value($node, "SELECT skipped_because FROM pulse.operation WHERE id = $id"),
+        '{ "another transaction holds it" : 1 }', 'and says why it left that one alone');
     $held->query('ROLLBACK');
     is(counted('pulse.job'), $jobs - 1, 'every other job is live once');
 };

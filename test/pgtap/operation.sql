@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(146);
+SELECT plan(148);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -86,7 +86,8 @@ SELECT refuses(format('SELECT pulse.start_operation(%L, ''{}'', %L)', action, ar
                format('%s takes no %s', action, arguments))
   FROM (VALUES ('cancel', '{"error": "x"}'), ('retry', '{"run_at": "now"}'),
     ('reschedule', '{"run_at": "soon"}'), ('reschedule', '{"run_at": "infinity"}'),
-    ('reschedule', '{"priority": 40000}')) AS c (action, arguments);
+    ('reschedule', '{"priority": 40000}'), ('reschedule', '{}'),
+    ('reschedule', '{"priority": null}')) AS c (action, arguments);
 SELECT refuses('SELECT pulse.run_operation(0)', 'PU005', 'an unknown operation does not run');
 SELECT refuses(format('SELECT pulse.run_operation(0, %s)', n), 'PU004', n || ' jobs are no step')
   FROM unnest('{0,10001}'::int[]) AS n;

@@ -64,7 +64,8 @@ ExitStatus run_operation(Console& console, const std::string& id) {
     show_progress(step[0]);
     if (is_running) continue;
     console.print_done(summary(step[0]), json_of(kOperationColumns, step[0]));
-    return ExitStatus::done;
+    const bool is_refused = step[0].integer("changed") == 0 && step[0].integer("skipped") > 0;
+    return is_refused ? ExitStatus::refused : ExitStatus::done;
   }
 }
 

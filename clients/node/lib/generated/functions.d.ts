@@ -207,8 +207,7 @@ export interface OperationRow {
    */
   undoes: string | null
   /**
-   * How many jobs were left alone, by reason: of an undo all such jobs, of an action the jobs
-   * whose change raises an error; NULL without any
+   * How many jobs were left alone, by reason; NULL without any
    */
   skippedBecause: unknown | null
   /**

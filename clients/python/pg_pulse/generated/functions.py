@@ -126,8 +126,7 @@ class OperationRow:
     skipped: str | None
     # The operation that this operation takes back
     undoes: str | None
-    # How many jobs were left alone, by reason: of an undo all such jobs, of an action the
-    # jobs whose change raises an error; NULL without any
+    # How many jobs were left alone, by reason; NULL without any
     skipped_because: Any
     # When the operation was started
     created_at: datetime | None
