@@ -62,7 +62,7 @@ NodeTableRefusal refusal_of_node_table(const SqlError& error, const std::string&
     return {"role " + role + " may not read the list of nodes (" + error.message + ')',
             "GRANT SELECT ON pg_catalog.pg_dist_node, pg_catalog.pg_dist_local_group TO the role"};
   }
-  return {error.message + (error.detail.empty() ? "" : " (" + error.detail + ')'), error.hint};
+  return {with_detail(error.message, error.detail), error.hint};
 }
 
 }  // namespace pulse

@@ -373,4 +373,9 @@ std::unique_ptr<Connection> make_connection(EventLoop& loop, ConnectOptions opti
   return std::make_unique<LibpqConnection>(loop, std::move(options));
 }
 
+std::string with_detail(const std::string& message, std::string_view detail) {
+  if (detail.ends_with('.')) detail.remove_suffix(1);
+  return detail.empty() ? message : message + " (" + std::string(detail) + ')';
+}
+
 }  // namespace pulse

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct SqlError {
   std::string hint;
   std::string context;
 };
+
+// The message with the detail in parentheses, if there is one. A detail is a sentence; here its
+// period would stand within another sentence.
+std::string with_detail(const std::string& message, std::string_view detail);
 
 // The session is gone; the last statement may or may not have happened.
 struct ConnectionLost {

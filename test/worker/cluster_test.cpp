@@ -192,6 +192,11 @@ TEST_F(ClusterNodesTest, a_role_that_may_not_read_the_list_is_refused) {
   EXPECT_EQ(reason_.find("role ann may not read the list of nodes"), 0U) << reason_;
 }
 
+TEST_F(NodeTableTest, a_detail_in_parentheses_has_no_period) {
+  const auto told = refusal_of_node_table({"XX000", "it broke", "A disk is full.", "", ""}, "", "");
+  EXPECT_EQ(told.reason, "it broke (A disk is full)");
+}
+
 TEST_F(ClusterNodesTest, a_refusal_of_the_moment_is_asked_again) {
   ask();
   connection_.accept();

@@ -85,8 +85,9 @@ class FakeConnection final : public Connection {
     if (std::holds_alternative<ConnectionLost>(replies.back())) is_open_ = false;
     handler(std::move(replies));
   }
-  void refuse_statement(const std::string& sqlstate, const std::string& message = "no") {
-    answer(SqlError{sqlstate, message, "", "", ""});
+  void refuse_statement(const std::string& sqlstate, const std::string& message = "no",
+                        const std::string& detail = "", const std::string& hint = "") {
+    answer(SqlError{sqlstate, message, detail, hint, ""});
   }
   // The session ends, whatever it was doing.
   void lose(const std::string& reason = "gone") {

@@ -332,9 +332,10 @@ TEST_F(HeartbeatTest, settings_that_contradict_each_other_end_the_process) {
   given_unregistered_worker();
   heartbeat_.accept();
   turn();
-  heartbeat_.refuse_statement("PU003", "sweep_threshold is too short");
+  heartbeat_.refuse_statement("PU003", "it is too short", "It is 1 s.", "make it longer");
   turn();
   EXPECT_EQ(exit_code_, ExitCode::configuration);
+  EXPECT_TRUE(capture_.has("it is too short (It is 1 s): make it longer"));
 }
 
 TEST_F(HeartbeatTest, a_database_without_the_extension_ends_the_process) {

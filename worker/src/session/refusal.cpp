@@ -23,8 +23,7 @@ std::string refusal_text(const SqlError& error, const Session& session, const Ne
 
 std::string in_one_line(const std::string& message, const std::string& detail,
                         const std::string& hint) {
-  std::string text = message;
-  if (!detail.empty()) text += " (" + detail + ')';
+  std::string text = with_detail(message, detail);
   if (!hint.empty()) text += ": " + hint;
   return text;
 }
