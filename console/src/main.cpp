@@ -140,8 +140,12 @@ int main(int argc, char** argv) {
   add_commands(line);
   auto status = line.parse(argc, argv);
   if (!status) status = run_command(line);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::fprintf(stderr, "pulse: standard output took not all: %s\n", std::strerror(errno));
+  // Of an earlier write that failed only the fact is known.
+  const bool is_flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (!is_flushed || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "pulse: standard output took not all%s%s\n", is_flushed ? "" : ": ",
+                 is_flushed ? "" : std::strerror(error));
     status = ExitStatus::output_lost;
   }
   // Threads of nodes that hang still use objects that an ordinary end destroys.

@@ -54,6 +54,16 @@ for my $closed ('>&-', '<&- >&- 2>&-', '>/dev/full') {
     };
 }
 
+subtest 'what is told of output that is lost' => sub {
+    my $limit = $PostgreSQL::Test::Utils::timeout_default;
+    for my $command ([qw(jobs)], [qw(--help)], [qw(--json jobs)], [qw(overview)]) {
+        my ($out, $said) = run_command([ 'timeout', $limit, 'sh', '-c', 'exec "$@" >/dev/full',
+            'sh', 'pulse', '-d', $database, @$command ]);
+        like($said, qr/^pulse: standard output took not all(?:: No space left on device)?$/,
+            "@$command: the reason, where it is known");
+    }
+};
+
 subtest 'a closed standard error leaves the output alone' => sub {
     is(status_of('2>&- >/dev/null', 'pulse', '-d', $database, 'jobs'), DONE, 'which is whole');
 };
