@@ -13,7 +13,8 @@ struct Unit {
 };
 
 // Largest first, so that to_string finds the shortest spelling.
-constexpr std::array<Unit, 4> kUnits{{{"h", 3'600'000}, {"min", 60'000}, {"s", 1'000}, {"ms", 1}}};
+constexpr std::array<Unit, 5> kUnits{
+    {{"d", 86'400'000}, {"h", 3'600'000}, {"min", 60'000}, {"s", 1'000}, {"ms", 1}}};
 
 // Longer than any setting of the server takes, and far from overflow in sums.
 constexpr double kMaxMilliseconds = 1e12;

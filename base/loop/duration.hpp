@@ -1,4 +1,4 @@
-// Durations as people write them on a command line: 500ms, 5s, 1min, 2h.
+// Durations as people write a duration on a command line: 500ms, 5s, 1min, 2h, 1d.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@ namespace pulse {
 
 using Duration = std::chrono::milliseconds;
 
-// A whole or decimal number with a unit (ms, s, min, h). Nothing else is a duration: a bare number
-// would leave the reader to guess the unit.
+// A whole or decimal number with a unit (ms, s, min, h, d). Nothing else is a duration: a bare
+// number would leave the reader to guess the unit.
 std::optional<Duration> parse_duration(std::string_view text);
 
 // The shortest exact spelling that parse_duration accepts.

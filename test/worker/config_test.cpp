@@ -179,7 +179,7 @@ TEST(CommandLine, every_option_arrives) {
 }
 
 TEST(CommandLine, bad_usage_names_the_value) {
-  expect_usage_error({"--grace", "5"}, "'5'");
+  expect_usage_error({"--grace", "5"}, "'5' is not a duration such as 500ms, 5s, 1min, 2h or 1d");
   expect_usage_error({"--grace", "-1s"}, "'-1s'");
   expect_usage_error({"--heartbeat-interval", "1ms"}, "'1ms'");
   expect_usage_error({"--http", "localhost:80"}, "'localhost:80'");
@@ -189,8 +189,9 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--prefetch", "-1"}, "-1");
   expect_usage_error({"--prefetch", "some"}, "some");
   expect_usage_error({"--prefetch", "10001"}, "10001");
-  for (const char* bytes : {"0", "-1", "much", "1ZB"}) {
-    expect_usage_error({"--max-held-bytes", bytes}, "--max-held-bytes");
+  for (const std::string bytes : {"0", "-1", "much", "1ZB", "0x10", "010", "2000TB", "1kiloB"}) {
+    expect_usage_error({"--max-held-bytes", bytes.c_str()},
+                       "--max-held-bytes: '" + bytes + "' is not a size from 1B to 1024TB");
   }
   expect_usage_error({"--log-format", "xml"}, "xml");
   expect_usage_error({"--log-format", "1"}, "1 not in");
@@ -204,6 +205,44 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--frobnicate"}, "--frobnicate");
   expect_usage_error({"stray"}, "stray");
   expect_usage_error({"--tasks"}, "--tasks");
+}
+
+TEST(CommandLine, numbers_are_decimal) {
+  for (const char* option : {"--concurrency", "--prefetch", "--programs"}) {
+    for (const std::string text : {"010", "0x10", "0b1", "1e1", "+1", " 1", "1 ", ""}) {
+      expect_usage_error(
+          {"--program", "cat", option, text.c_str()},
+          std::string(option) + ": '" + text + "' is not a whole decimal number from ");
+    }
+  }
+  expect_usage_error({"--concurrency", "10001"}, "'10001' is not a whole decimal number from 1 to");
+}
+
+TEST(CommandLine, sizes_have_units) {
+  const auto size = [](const char* text) {
+    return must_parse({"--max-held-bytes", text}).max_held_bytes;
+  };
+  EXPECT_EQ(size("1"), 1U);
+  EXPECT_EQ(size("7B"), 7U);
+  EXPECT_EQ(size("8kB"), 8U << 10U);
+  EXPECT_EQ(size("64 mb"), 64U << 20U);
+  EXPECT_EQ(size("1GiB"), 1U << 30U);
+  EXPECT_EQ(size("1024T"), std::size_t{1} << 50U);
+}
+
+TEST(CommandLine, an_option_that_nothing_uses_is_refused) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{"--programs", "5"},
+                                             {"--start-limit", "5s"},
+                                             {"--replace-grace", "5s"},
+                                             {"--program-env", "clean"},
+                                             {"--crontab-set", "a"},
+                                             {"--crontab-set", ""},
+                                             {"--crontab-database", "a"},
+                                             {"--http-name", "a"}}) {
+    expect_usage_error(words, words[0]);
+  }
+  expect_usage_error({"--crontab", "a", "--crontab-set", ""}, "--crontab-set: a set needs a name");
 }
 
 TEST(CommandLine, help_and_version_end_well) {

@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <thread>
 
 #include "base/cluster/node_table.hpp"
 #include "base/postgres/connection_options.hpp"
+#include "base/text/parse_number.hpp"
 #include "liveness/identity.hpp"
 #include "liveness/registration.hpp"
 #include "task/executable/variables.hpp"
@@ -23,7 +26,7 @@ constexpr int kProcessPrefetch = 1000;
 // Returns why `text` is no duration of at least `min_duration`; empty where the text is one.
 std::string duration_problem(const std::string& text, Duration min_duration) {
   const auto duration = parse_duration(text);
-  if (!duration) return "'" + text + "' is not a duration such as 500ms, 5s or 1min";
+  if (!duration) return "'" + text + "' is not a duration such as 500ms, 5s, 1min, 2h or 1d";
   if (*duration < min_duration) return "'" + text + "' is shorter than " + to_string(min_duration);
   return {};
 }
@@ -31,6 +34,54 @@ std::string duration_problem(const std::string& text, Duration min_duration) {
 CLI::Validator duration_at_least(Duration min_duration) {
   return {[min_duration](const std::string& text) { return duration_problem(text, min_duration); },
           "DURATION"};
+}
+
+// Decimal digits without a zero in front, which the library would read as another base.
+std::optional<std::uint64_t> parse_decimal(std::string_view text) {
+  const bool is_other_base = text.size() > 1 && text.front() == '0';
+  return is_other_base ? std::nullopt : parse_number<std::uint64_t>(text);
+}
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return {[least, most](const std::string& text) {
+            const auto number = parse_decimal(text);
+            if (number && *number >= least && *number <= most) return std::string();
+            return "'" + text + "' is not a whole decimal number from " + std::to_string(least) +
+                   " to " + std::to_string(most);
+          },
+          "NUMBER"};
+}
+
+// The power of two of a unit such as kB, MiB or g; nothing where there is no such unit.
+std::optional<unsigned> parse_size_unit(std::string_view text) {
+  constexpr std::string_view kSteps = "kmgt";
+  std::string unit(text.substr(std::min(text.find_first_not_of(' '), text.size())));
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::size_t step = unit.empty() ? std::string_view::npos : kSteps.find(unit.front());
+  if (step == std::string_view::npos) {
+    return unit.empty() || unit == "b" ? std::optional(0U) : std::nullopt;
+  }
+  const std::string rest = unit.substr(1);
+  if (!rest.empty() && rest != "b" && rest != "ib") return std::nullopt;
+  return 10 * static_cast<unsigned>(step + 1);
+}
+
+// The bytes of a size; nothing where the text is none, or more than any machine has.
+std::optional<std::size_t> parse_size(std::string_view text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50U;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_decimal(text.substr(0, end));
+  const auto shift = parse_size_unit(text.substr(end));
+  if (!number || *number == 0 || !shift || *number > kMost >> *shift) return std::nullopt;
+  return *number << *shift;
+}
+
+CLI::Validator size() {
+  return {[](const std::string& text) {
+            if (parse_size(text)) return std::string();
+            return "'" + text + "' is not a size from 1B to 1024TB, such as 512kB, 64MB or 2GB";
+          },
+          "SIZE"};
 }
 
 CLI::Validator http_address() {
@@ -119,6 +170,7 @@ struct Words {
   std::vector<std::string> programs;
   std::string start_limit;
   std::string replace_grace;
+  std::string max_held_bytes;
   std::string program_env = "all";
   std::string task_output = "log";
   std::string log_format = "text";
@@ -130,8 +182,8 @@ void add_program_options(CLI::App& app, Config& config, Words& words) {
                  "Run the jobs of the tasks that COMMAND names in its hello; may be repeated")
       ->check(program_command())
       ->allow_extra_args(false);
-  app.add_option("--programs", config.program_copies, "Processes of each program")
-      ->check(CLI::Range(1, kMaxProgramCopies))
+  app.add_option("--programs", config.program_copies, "Processes of each --program")
+      ->check(whole_number(1, kMaxProgramCopies))
       ->capture_default_str();
   app.add_option("--start-limit", words.start_limit, "How long a program may take to its hello")
       ->check(duration_at_least(1ms))
@@ -171,7 +223,8 @@ void add_database_options(CLI::App& app, Config& config, Words& words) {
 void add_options(CLI::App& app, Config& config, Words& words) {
   add_database_options(app, config, words);
   app.add_option("-t,--tasks", config.tasks,
-                 "Folder of executables, one per task; without it, only tasks with a handler run")
+                 "Folder of executables, one per task; without it, only functions, processes and "
+                 "programs run")
       ->capture_default_str()
       ->each([&config](const std::string&) { config.is_folder_wanted = true; });
   app.add_option("--process", words.processes,
@@ -181,18 +234,17 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   add_program_options(app, config, words);
   app.add_option("-c,--concurrency", config.concurrency,
                  "Jobs to run at once; programs have slots of their own unless this is given")
-      ->check(CLI::Range(1, kMaxSlots))
+      ->check(whole_number(1, kMaxSlots))
       ->capture_default_str()
       ->each([&config](const std::string&) { config.is_concurrency_given = true; });
   app.add_option(
          "--prefetch", config.prefetch,
          "Jobs to hold ahead at most, of those that the next moments will use (default: four "
          "per slot; 0: none)")
-      ->check(CLI::Range(0, kMaxAhead));
-  app.add_option("--max-held-bytes", config.max_held_bytes,
+      ->check(whole_number(0, kMaxAhead));
+  app.add_option("--max-held-bytes", words.max_held_bytes,
                  "Claim nothing while the payloads of held jobs have so many bytes, as in 64MB")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-      ->check(CLI::PositiveNumber)
+      ->check(size())
       ->default_str("256MB");
   app.add_flag("--allow-privileges", config.may_gain_privileges,
                "Let tasks gain privileges by sudo and other setuid programs");
@@ -218,7 +270,8 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->check(CLI::IsMember(names_of(kTaskOutputUses)))
       ->option_text("log|inherit|discard");
   app.add_option("--pass-env", config.pass_env,
-                 "Names of variables that tasks get from the worker's environment")
+                 "Names of variables that tasks get from the worker's environment; PGPASSWORD "
+                 "too, where it is named")
       ->check(variable_name());
   app.add_option("--env-file", config.env_file,
                  "File of NAME=value lines that tasks get as variables; SIGHUP reads it again");
@@ -230,6 +283,27 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->check(CLI::IsMember(names_of(kLogLevels)))
       ->option_text("LEVEL");
   app.set_version_flag("--version", "pulse-worker " PULSE_VERSION);
+}
+
+// Options that contradict each other, or that nothing uses, in the words of an error message; empty
+// where there are none.
+std::string contradiction(const CLI::App& app, const Config& config) {
+  if (config.cluster && app.count("--database") > 0) return kClusterOrDatabases;
+  for (const char* option : {"--programs", "--start-limit", "--replace-grace", "--program-env"}) {
+    if (app.count(option) > 0 && app.count("--program") == 0) {
+      return std::string(option) + " is of programs, and no --program is given";
+    }
+  }
+  for (const char* option : {"--crontab-set", "--crontab-database"}) {
+    if (app.count(option) > 0 && config.crontab.empty()) {
+      return std::string(option) + " is of a crontab file, and no --crontab is given";
+    }
+  }
+  if (config.crontab_set.empty()) return "--crontab-set: a set needs a name";
+  if (!config.http_names.empty() && app.count("--http") == 0) {
+    return "--http-name is of the pages of --http, and no --http is given";
+  }
+  return {};
 }
 
 // A unit or an image says the first word, an operator adds a second. Options that are lists grow.
@@ -261,8 +335,8 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
   }
-  if (config.cluster && !words.databases.empty()) {
-    return EarlyExit{ExitCode::usage, std::string(kClusterOrDatabases) + "\n"};
+  if (std::string problem = contradiction(app, config); !problem.empty()) {
+    return EarlyExit{ExitCode::usage, problem + "\n"};
   }
   if (!words.databases.empty()) config.databases.clear();
   for (const std::string& text : words.databases) config.databases.push_back(parse_database(text));
@@ -274,6 +348,7 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
   }
   config.grace = *parse_duration(words.grace);
   config.start_limit = *parse_duration(words.start_limit);
+  if (!words.max_held_bytes.empty()) config.max_held_bytes = *parse_size(words.max_held_bytes);
   if (!words.replace_grace.empty()) config.replace_grace = parse_duration(words.replace_grace);
   config.program_env = kProgramVariables.at(words.program_env);
   if (!words.heartbeat_interval.empty()) {
