@@ -135,12 +135,48 @@ subtest 'the packages of the Dockerfile' => sub {
     }
 };
 
+# The options that the help of a command lists, and the commands below the command.
+sub options_and_commands {
+    my ($help) = run_command([ @_, '--help' ]);
+    my ($commands) = $help =~ /^Subcommands:\n(.*)/ms;
+    my @options = map { split /,/ } $help =~ /^  (-[\w,-]+)/mg;
+    return (\@options, [ ($commands // '') =~ /^  (\w+)/mg ]);
+}
+
+# Those of these options that no headline of the text names.
+sub untold {
+    my ($text, @options) = @_;
+    return grep { $text !~ /^\.B.*(?<![\w-])$_(?![\w-])/m } @options;
+}
+
+sub manual_of { return slurp_file($_[0]) =~ s/\\-/-/gr }
+
 subtest 'the manual has each option of pulse-worker' => sub {
-    my ($help) = run_command([ 'pulse-worker', '--help' ]);
-    my @options = $help =~ /^ +(?:-\w,)?--([\w-]+)/mg;
-    cmp_ok(scalar @options, '>', 15, 'there are options');
-    my $manual = slurp_file('worker/share/pulse-worker.1') =~ s/\\-/-/gr;
-    is_deeply([ grep { $manual !~ /--$_\b/ } @options ], [], 'and each is in it');
+    my ($options) = options_and_commands('pulse-worker');
+    cmp_ok(scalar @$options, '>', 15, 'there are options');
+    is_deeply([ untold(manual_of('worker/share/pulse-worker.1'), @$options) ], [],
+        'and each is in it');
+    my ($table) = slurp_file('docs/tasks.md') =~ /^## pulse-worker\n(.*?)(?=^## |\z)/ms;
+    my @absent = grep { $table !~ /`$_`/ } grep { /^--/ && !/^--(?:help|version)$/ } @$options;
+    is_deeply(\@absent, [], 'and in the table of docs/tasks.md');
+};
+
+subtest 'the manual has each option of each command of pulse' => sub {
+    my $manual = manual_of('console/share/pulse.1');
+    my %told = $manual =~ /^\.S[SH] (\w+).*?\n(.*?)(?=^\.S[SH] |\z)/msg;
+    my ($seen, @untold, @commands) = (0);
+    push @commands, [];
+    while (my $command = shift @commands) {
+        my $text = $told{ $command->[0] // 'OPTIONS' } // '';
+        $text .= $told{Filters} if $text =~ /^\.B Filters$/m;
+        my ($options, $below) = options_and_commands('pulse', @$command);
+        my @own = grep { !@$command || !/^(?:-h|--help)$/ } @$options;
+        $seen += @own;
+        push @untold, map { "@$command $_" } untold($text, @own);
+        push @commands, map { [ @$command, $_ ] } @$below;
+    }
+    cmp_ok($seen, '>', 60, 'there are options');
+    is_deeply(\@untold, [], 'and each is in the section of its command');
 };
 
 subtest 'the compose file' => sub {
