@@ -239,8 +239,10 @@ void HttpServer::begin_stream(Visit& visit, MHD_Connection* connection,
 
 std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const HttpAddress& address,
                                                                          HttpLimits limits,
-                                                                         Handler handler) {
+                                                                         Handler handler,
+                                                                         int* error) {
   const auto problem = [&](const char* what) {
+    if (error != nullptr) *error = errno;
     return "cannot listen at " + address.text() + ": " + what;
   };
   UniqueFd listener = listen_at(address);
@@ -249,6 +251,7 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
   server->address_.port = bound_port(listener.get());
   server->clients_.start();
   const SignalsBlocked blocked;
+  errno = 0;
   server->daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr,
       nullptr, HttpCallbacks::receive, server.get(),     //

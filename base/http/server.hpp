@@ -44,10 +44,11 @@ class HttpServer {
   // Called on the server's thread; answers at once or keeps the exchange for later.
   using Handler = std::function<void(const std::shared_ptr<HttpExchange>&)>;
 
-  // Or why the server cannot listen there.
+  // Or why the server cannot listen there; `error` is the errno.
   static std::variant<std::unique_ptr<HttpServer>, std::string> start(const HttpAddress& address,
                                                                       HttpLimits limits,
-                                                                      Handler handler);
+                                                                      Handler handler,
+                                                                      int* error = nullptr);
   // Answers all open requests, ends streams, sends the answers, for a second at most, and closes
   // every connection.
   ~HttpServer();

@@ -1,4 +1,4 @@
-// Durations as people write a duration on a command line: 500ms, 5s, 1min, 2h, 1d.
+// Durations as people write them on a command line: 500ms, 5s, 1min, 2h, 1d.
 #pragma once
 
 #include <chrono>

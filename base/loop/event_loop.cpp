@@ -1,17 +1,34 @@
 #include "base/loop/event_loop.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
 
 #include "base/loop/must_succeed.hpp"
+#include "base/loop/unique_fd.hpp"
 
 namespace pulse {
+namespace {
+
+// libuv aborts the process where a loop that begins gets no descriptor for its signals.
+void must_have_descriptors() {
+  constexpr std::size_t kOfLoop = 6;
+  std::array<UniqueFd, kOfLoop> taken;
+  for (UniqueFd& fd : taken) {
+    fd.reset(eventfd(0, EFD_CLOEXEC));
+    if (!fd.valid()) must_succeed(-errno, "eventfd");
+  }
+}
+
+}  // namespace
 
 EventLoop::EventLoop(const Clock& clock) : timers_(clock) {
+  must_have_descriptors();
   must_succeed(uv_loop_init(&loop_), "uv_loop_init");
   timer_descriptor_ = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
   if (timer_descriptor_ < 0) must_succeed(-errno, "timerfd_create");

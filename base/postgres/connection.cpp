@@ -17,6 +17,7 @@
 #include "base/loop/unique_fd.hpp"
 #include "base/postgres/pipeline.hpp"
 #include "base/postgres/sqlstate.hpp"
+#include "base/text/exhaustion.hpp"
 
 namespace pulse {
 namespace {
@@ -119,8 +120,11 @@ struct Attempt {
     }
     keywords.push_back(nullptr);
     values.push_back(nullptr);
+    errno = 0;
     connection.reset(PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0));
     if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) {
+      // Without a descriptor libpq finds no user and no file, and the options may be right.
+      if (is_exhaustion(errno)) return;
       is_misconfigured = are_refused_by_libpq(std::move(keywords), std::move(values));
       return;
     }
@@ -369,13 +373,13 @@ void LibpqConnection::receive_notice(void* self, const PGresult* result) {
 
 }  // namespace
 
-std::unique_ptr<Connection> make_connection(EventLoop& loop, ConnectOptions options) {
-  return std::make_unique<LibpqConnection>(loop, std::move(options));
-}
-
 std::string with_detail(const std::string& message, std::string_view detail) {
   if (detail.ends_with('.')) detail.remove_suffix(1);
   return detail.empty() ? message : message + " (" + std::string(detail) + ')';
+}
+
+std::unique_ptr<Connection> make_connection(EventLoop& loop, ConnectOptions options) {
+  return std::make_unique<LibpqConnection>(loop, std::move(options));
 }
 
 }  // namespace pulse

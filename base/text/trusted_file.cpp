@@ -12,28 +12,32 @@
 #include <memory>
 #include <system_error>
 
+#include "base/text/exhaustion.hpp"
+
 namespace pulse {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1024} * 1024;
 
-std::string why_unreadable(const std::string& path, int error) {
-  return "cannot read " + path + ": " + std::generic_category().message(error);
+FileRefusal unreadable(const std::string& path, int error) {
+  return {"cannot read " + path + ": " + std::generic_category().message(error),
+          is_exhaustion(error)};
 }
 
 // In a sticky folder no user takes the files of other users, and in a folder mounted for reading no
 // user takes any file: so Kubernetes gives files to containers.
-std::optional<std::string> why_folder_not_trusted(const std::string& path) {
+std::optional<FileRefusal> why_folder_not_trusted(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
   struct stat status {};
   struct statvfs mount {};
   if (stat(folder.c_str(), &status) != 0 || statvfs(folder.c_str(), &mount) != 0) {
-    return why_unreadable(folder, errno);
+    return unreadable(folder, errno);
   }
   if ((mount.f_flag & ST_RDONLY) != 0) return std::nullopt;
   if ((status.st_mode & S_ISVTX) != 0) status.st_mode &= ~static_cast<mode_t>(S_IWGRP | S_IWOTH);
-  return why_not_trusted(status, folder);
+  if (auto problem = why_not_trusted(status, folder)) return FileRefusal{std::move(*problem)};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -57,14 +61,20 @@ std::optional<std::string> why_not_trusted(const struct stat& status, const std:
 }
 
 std::variant<FileText, std::string> read_trusted_file(const std::string& path) {
+  auto read = try_trusted_file(path);
+  if (auto* refusal = std::get_if<FileRefusal>(&read)) return std::move(refusal->reason);
+  return std::get<FileText>(std::move(read));
+}
+
+std::variant<FileText, FileRefusal> try_trusted_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return why_unreadable(path, errno);
+  if (fd < 0) return unreadable(path, errno);
   const std::unique_ptr<std::FILE, decltype([](std::FILE* it) { std::fclose(it); })> file(
       fdopen(fd, "r"));
   struct stat status {};
-  if (fstat(fd, &status) != 0) return why_unreadable(path, errno);
-  if (!S_ISREG(status.st_mode)) return path + " is not a regular file";
-  if (auto problem = why_not_trusted(status, path)) return std::move(*problem);
+  if (fstat(fd, &status) != 0) return unreadable(path, errno);
+  if (!S_ISREG(status.st_mode)) return FileRefusal{path + " is not a regular file"};
+  if (auto problem = why_not_trusted(status, path)) return FileRefusal{std::move(*problem)};
   for (const std::string& name : {path, resolved_path(fd, path)}) {
     if (auto problem = why_folder_not_trusted(name)) return std::move(*problem);
   }
@@ -73,9 +83,11 @@ std::variant<FileText, std::string> read_trusted_file(const std::string& path) {
   ssize_t size = 0;
   while ((size = read(fd, piece.data(), piece.size())) > 0) {
     read_so_far.text.append(piece.data(), static_cast<std::size_t>(size));
-    if (read_so_far.text.size() > kMaxFileBytes) return path + " is longer than 1 MB";
+    if (read_so_far.text.size() > kMaxFileBytes) {
+      return FileRefusal{path + " is longer than 1 MB"};
+    }
   }
-  if (size < 0) return why_unreadable(path, errno);
+  if (size < 0) return unreadable(path, errno);
   return read_so_far;
 }
 

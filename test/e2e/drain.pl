@@ -203,6 +203,22 @@ subtest 'a machine with too few descriptors' => sub {
         under => [ 'sh', '-c', 'ulimit -n 10; exec "$@"', 'sh' ]);
     is($code, EXHAUSTED, 'is told from a crash');
     like($said, qr/pulse-worker: \w+: Too many open files/, 'and it says so');
+    my $folder = PostgreSQL::Test::Utils::tempdir('files');
+    append_to_file("$folder/$_", '') for qw(env crontab);
+    my @files = ('--env-file' => "$folder/env", '--crontab' => "$folder/crontab");
+    my $lives = 0;
+    # With each descriptor more, the start comes one step further, until the worker lives.
+    for my $limit (4 .. 60) {
+        my $worker = Pulse::Worker->start($node, "with-$limit", tasks => $tasks,
+            options => [ @files, '--http' => '127.0.0.1:0' ],
+            under => [ 'sh', '-c', qq{ulimit -n $limit; exec "\$@"}, 'sh' ]);
+        my $is_alive = sub { $_[0] =~ /"event":"(?:registered|reconnecting)"/ };
+        $lives = eval { $worker->lines->wait_for('its life', $is_alive) };
+        last if $lives;
+        is($worker->wait_exit, EXHAUSTED, "a start with $limit descriptors")
+          or diag $worker->lines->lines;
+    }
+    ok($lives, 'at last there are enough');
 };
 
 subtest 'what runs once does not wait for ever' => sub {

@@ -37,8 +37,8 @@ for my $version (2 .. 1 + GENERATIONS) {
         $is_broken ? (exit => 3) : ());
     $worker->signal('HUP');
     if ($is_broken) {
-        like($worker->wait_for('program_refused')->{reason}, qr/^exit code 3: broken/,
-            "code $version is refused");
+        like($worker->wait_for('program_refused')->{reason},
+            qr/^it ended before its hello: exit code 3: broken/, "code $version is refused");
     } else {
         $worker->wait_for('program_ready', count => ++$ready);
     }

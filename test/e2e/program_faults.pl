@@ -3,8 +3,10 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Copy qw(copy);
 use Test::More;
 
+use PostgreSQL::Test::Utils;
 use Pulse::Process;
 use Pulse::ProgramFile;
 use Pulse::ProgramRun;
@@ -17,7 +19,8 @@ my $node = start_server('main', settings => \%QUICK);
 run_programs_on($node);
 
 my %bad = (
-    'an exit before the hello' => [ { exit => 3 }, qr/exit code 3: broken$/ ],
+    'an exit before the hello' =>
+      [ { exit => 3 }, qr/: it ended before its hello: exit code 3: broken$/ ],
     'a line before the hello' =>
       [ { before => ['{"id":"1","result":1}'] }, qr/a line before its hello/ ],
     'another protocol' => [ { hello => { protocol => 2, tasks => { mail => {} } } },
@@ -44,6 +47,39 @@ for my $name (sort keys %bad) {
         is(scalar($worker->events('registered')), 0, 'and has not registered');
     };
 }
+
+subtest 'a program that never calls work()' => sub {
+    my $worker = Pulse::ProgramRun::start_command('true');
+    is($worker->wait_exit, MISCONFIGURED, 'ends the worker');
+    like(($worker->events('refused'))[0]{reason},
+        qr/^--program: true: it ended before its hello, it never called work\(\): exit code 0$/,
+        'which says what is missing');
+};
+
+# As a file that a deployment still writes.
+subtest 'new code that cannot be started now' => sub {
+    my $program = Pulse::ProgramFile->new('later', version => 1, hello => hello(9, mail => {}));
+    my ($python) = run_command([ 'python3', '-c',
+        'import os, sys; print(os.path.realpath(sys.executable))' ]);
+    my $copy = PostgreSQL::Test::Utils::tempdir('python') . '/python3';
+    my $put = sub { copy($python, $copy) && chmod 0755, $copy or die "$copy: $!" };
+    $put->();
+    my $worker = start_registered_command($program->command =~ s/^python3/$copy/r);
+    $program->set(version => 2, hello => hello(9, mail => {}));
+    unlink $copy or die "$copy: $!";
+    $put->();
+    open my $writer, '>>', $copy or die "$copy: $!";
+    $worker->signal('HUP');
+    like($worker->wait_for('program_fault')->{reason}, qr/the file is being replaced/,
+        'is no fault of the code');
+    is(scalar($worker->events('program_refused')), 0, 'and not refused');
+    close $writer or die "$copy: $!";
+    $worker->wait_for('program_ready', count => 2);
+    my $job = add('mail', '{}');
+    is(($program->wait_for('began', $job))[4], 2, 'the new code takes over by itself');
+    is(wait_finished($job), 'completed|1|0', 'and runs jobs');
+    drain($worker);
+};
 
 subtest 'two programs with one task' => sub {
     my @programs = map { Pulse::ProgramFile->new($_, hello => hello(9, mail => {})) } qw(one two);

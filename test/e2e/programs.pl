@@ -209,8 +209,8 @@ subtest 'new code' => sub {
     $program->wait_for('began', $old);
     $program->set(version => 2, exit => 3);
     $worker->signal('HUP');
-    like($worker->wait_for('program_refused')->{reason}, qr/^exit code 3: broken/,
-        'code that does not start is refused');
+    like($worker->wait_for('program_refused')->{reason},
+        qr/^it ended before its hello: exit code 3: broken/, 'code that does not start is refused');
     my $job = add('mail', '{}');
     is(($program->wait_for('began', $job))[4], 1, 'and the old code goes on');
     $program->set(version => 3, hello => hello(9, mail => {}, letter => {}));

@@ -73,6 +73,42 @@ is(value($node, q{SELECT draining FROM pulse_internal.count_workers()}), 1, 'on 
 $tasks->open_gate('gate');
 is($worker->wait_exit, 0, 'exit code');
 
+# --- a machine without a free descriptor ---
+
+# A worker in that state; returns where its log was before SIGHUP, and the way back.
+sub hang_up_without_descriptors {
+    my ($worker) = @_;
+    my $limit_to = sub { system('prlimit', '--pid', $worker->pid, "--nofile=$_[0]:1024") };
+    my $from = $worker->lines->position;
+    is($limit_to->(5), 0, 'no descriptor is free');
+    $worker->signal('HUP');
+    return ($from, sub { is($limit_to->(1024), 0, 'descriptors are free again') });
+}
+
+my $short = Pulse::Worker->start_registered($node, 'short', tasks => $tasks);
+serves($short, 'long', 'a worker serves a task');
+my ($from, $relieve) = hang_up_without_descriptors($short);
+my $refused = $short->wait_for('folder_refused', from => $from);
+like($refused->{reason}, qr/cannot open .*: Too many open files$/, 'the folder cannot be listed');
+is($refused->{kept}, 'long', 'the task from before stays');
+$tasks->add(fresh => 'tell ran');
+$relieve->();
+$short->wait_for('tasks', from => $from, names => 'fresh long');
+serves($short, 'fresh long', 'the worker lists the folder again by itself');
+is($short->drain, 0, 'exit code');
+
+# --- a folder that is away for a moment ---
+
+my $moved = Pulse::Worker->start_registered($node, 'moved', tasks => $tasks);
+my $away = $tasks->folder . '.away';
+rename $tasks->folder, $away or die $!;
+$moved->signal('HUP');
+is($moved->wait_for('folder_refused')->{kept}, 'fresh long', 'its tasks from before stay');
+rename $away, $tasks->folder or die $!;
+my $later = add_job($node, 'fresh');
+$moved->wait_for('completed', job => $later);
+is($moved->drain, 0, 'and run, once the folder is back');
+
 # --- functions of the database ---
 
 $node->safe_psql('postgres', <<'SQL');

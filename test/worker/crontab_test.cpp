@@ -102,12 +102,12 @@ TEST(Crontab, only_its_owner_may_write_the_file) {
   std::ofstream(path) << "* * * * * a\n";
   EXPECT_EQ(std::get<CrontabItems>(read_crontab(path)).count, 1);
   std::ofstream(path) << "nonsense\n";
-  EXPECT_TRUE(std::get<std::string>(read_crontab(path)).starts_with(path + ": line 1 has"));
+  EXPECT_TRUE(std::get<FileRefusal>(read_crontab(path)).reason.starts_with(path + ": line 1 has"));
   chmod(path.c_str(), 0666);
-  EXPECT_EQ(std::get<std::string>(read_crontab(path)),
+  EXPECT_EQ(std::get<FileRefusal>(read_crontab(path)).reason,
             path + " may be written by everybody; take it away with chmod go-w");
   std::filesystem::remove(path);
-  EXPECT_EQ(std::get<std::string>(read_crontab(path)),
+  EXPECT_EQ(std::get<FileRefusal>(read_crontab(path)).reason,
             "cannot read " + path + ": No such file or directory");
 }
 

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "no_descriptors.hpp"
+
 namespace pulse {
 namespace {
 
@@ -48,6 +50,14 @@ TEST(IdentityTest, a_process_is_gone_when_its_pid_is_or_is_somebody_elses) {
   EXPECT_TRUE(is_process_gone(child, start)) << "dead, only not yet waited for";
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(is_process_gone(child, ""));
+}
+
+TEST(IdentityTest, minders_that_cannot_be_looked_for_may_be_there) {
+  const pid_t pid = getpid();
+  const std::string start = read_process_start(pid);
+  EXPECT_FALSE(has_minders(pid, start));
+  const NoDescriptors none;
+  EXPECT_TRUE(has_minders(pid, start));
 }
 
 TEST(IdentityTest, the_server_is_told_in_json) {

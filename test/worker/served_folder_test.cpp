@@ -55,16 +55,53 @@ TEST_F(ServedFolderTest, behind_a_link_to_nowhere_everything_is_missing) {
   EXPECT_FALSE(folder.find("send", refusal_));
   EXPECT_EQ(folder.missing(), std::set<std::string>{"send"});
   const auto listing = folder.list();
-  ASSERT_EQ(listing.refusals.size(), 1U);
-  EXPECT_TRUE(listing.refusals[0].reason.ends_with("current does not exist"));
+  ASSERT_TRUE(listing.failure);
+  EXPECT_TRUE(listing.failure->reason.ends_with("current does not exist"));
 }
 
 TEST_F(ServedFolderTest, nothing_is_said_of_a_folder_that_nobody_named) {
   ServedFolder folder(path_of("tasks of nobody"), ServedFolder::Wish::usual);
-  EXPECT_TRUE(folder.list().refusals.empty());
+  EXPECT_FALSE(folder.list().failure);
   given_release("tasks of nobody");
   ASSERT_EQ(chmod(path_of("tasks of nobody").c_str(), 0777), 0);
-  EXPECT_EQ(folder.list().refusals.size(), 1U) << "what is there is judged";
+  EXPECT_TRUE(folder.list().failure) << "what is there is judged";
+}
+
+TEST_F(ServedFolderTest, without_descriptors_the_last_list_stays) {
+  given_release("1/mail");
+  given_file("1/send");
+  given_file("1/mail/welcome");
+  ServedFolder folder(path_of("1"));
+  const auto all = folder.list().identifiers;
+  EXPECT_EQ(all.size(), 2U);
+  NoDescriptors none;
+  int failures = 0;
+  // With each descriptor given back, the list comes one step further, until it is whole.
+  do {
+    const auto listing = folder.list();
+    EXPECT_EQ(listing.identifiers, all);
+    EXPECT_EQ(folder.list_present().identifiers, all);
+    EXPECT_TRUE(listing.refusals.empty());
+    if (!listing.failure) break;
+    EXPECT_TRUE(listing.failure->is_transient()) << listing.failure->reason;
+    ++failures;
+  } while (none.give_one_back());
+  EXPECT_GE(failures, 5);
+  EXPECT_FALSE(folder.list().failure);
+}
+
+TEST_F(ServedFolderTest, the_last_list_of_a_folder_that_is_away_stays_until_a_task_is_missing) {
+  for (const auto wish : {ServedFolder::Wish::named, ServedFolder::Wish::usual}) {
+    given_release("1");
+    given_file("1/send");
+    ServedFolder folder(path_of("current"), wish);
+    const auto all = folder.list().identifiers;
+    std::filesystem::remove(place_ / "current");
+    EXPECT_EQ(folder.list().identifiers, all);
+    EXPECT_FALSE(folder.list().failure->is_transient());
+    EXPECT_TRUE(folder.list_present().identifiers.empty());
+    EXPECT_TRUE(folder.list().identifiers.empty()) << "and is not served again";
+  }
 }
 
 // As the kubelet does: `..data` leads to the files of now, and each file is a link through it.

@@ -26,6 +26,7 @@
 #include "base/loop/event_loop.hpp"
 #include "base/loop/unique_fd.hpp"
 #include "jobs/execution_report.hpp"
+#include "no_descriptors.hpp"
 #include "task/executable/environment.hpp"
 #include "task/executable/run.hpp"
 #include "task/executable/tasks_folder.hpp"

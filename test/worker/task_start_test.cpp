@@ -263,23 +263,16 @@ TEST_F(TaskStartTest, a_missing_minder_is_an_error_value) {
 TEST_F(TaskStartTest, want_of_descriptors_is_an_error_value) {
   given_task("good", "exit 0");
   const Executable executable = must_find("good");
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  std::vector<UniqueFd> taken;
-  const rlimit tight{64, before.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &tight);
-  for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.emplace_back(fd);
+  NoDescriptors none;
   int failures = 0;
   // With each descriptor given back, the start comes one step further, until it succeeds.
   ExecutableRun::StartResult started;
-  while (!taken.empty()) {
+  do {
     started = ExecutableRun::start(loop_, executable, options_for("good"), {});
     if (started.process) break;
     EXPECT_EQ(started.code, UV_EMFILE) << started.error;
     ++failures;
-    taken.pop_back();
-  }
-  setrlimit(RLIMIT_NOFILE, &before);
+  } while (none.give_one_back());
   EXPECT_TRUE(started.process);
   EXPECT_GE(failures, 8);
 }

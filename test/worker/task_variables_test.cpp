@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "no_descriptors.hpp"
+
 namespace pulse {
 namespace {
 
@@ -47,6 +49,12 @@ TEST(ParseVariables, what_is_no_variable_is_named_by_its_line) {
   EXPECT_EQ(problem_of(std::string_view("A=\0", 3)), "line 1 has a NUL");
 }
 
+std::string fault_of(TaskVariables& variables) {
+  const auto refusal = variables.read_file();
+  if (refusal) EXPECT_FALSE(refusal->is_transient);
+  return refusal ? refusal->reason : "none";
+}
+
 class TaskVariablesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -62,7 +70,7 @@ class TaskVariablesTest : public ::testing::Test {
 TEST_F(TaskVariablesTest, only_named_variables_are_passed_on) {
   const char* const inherited[] = {"A=1", "AB=2", "SECRET=3", nullptr};
   TaskVariables variables({"A", "AB", "NOT_SET"}, "", inherited);
-  EXPECT_EQ(variables.read_file(), std::nullopt);
+  EXPECT_FALSE(variables.read_file());
   EXPECT_EQ(variables.list(), (Variables{"A=1", "AB=2"}));
 }
 
@@ -70,13 +78,13 @@ TEST_F(TaskVariablesTest, the_file_comes_behind_and_is_read_again) {
   const char* const inherited[] = {"A=1", nullptr};
   given_file("A=2\n");
   TaskVariables variables({"A"}, path_, inherited);
-  EXPECT_EQ(variables.read_file(), std::nullopt);
+  EXPECT_FALSE(variables.read_file());
   EXPECT_EQ(variables.list(), (Variables{"A=1", "A=2"}));
   given_file("nonsense\n");
-  EXPECT_EQ(variables.read_file(), path_ + ": line 1 is not NAME=value");
+  EXPECT_EQ(fault_of(variables), path_ + ": line 1 is not NAME=value");
   EXPECT_EQ(variables.list(), (Variables{"A=1", "A=2"})) << "what was read before";
   given_file("B=3\n");
-  EXPECT_EQ(variables.read_file(), std::nullopt);
+  EXPECT_FALSE(variables.read_file());
   EXPECT_EQ(variables.list(), (Variables{"A=1", "B=3"}));
 }
 
@@ -84,7 +92,7 @@ TEST_F(TaskVariablesTest, a_file_that_other_users_may_write_is_refused) {
   given_file("A=1\n");
   chmod(path_.c_str(), 0666);
   TaskVariables variables({}, path_, nullptr);
-  EXPECT_EQ(variables.read_file(),
+  EXPECT_EQ(fault_of(variables),
             path_ + " may be written by everybody; take it away with chmod go-w");
 }
 
@@ -94,7 +102,7 @@ TEST_F(TaskVariablesTest, a_file_of_another_user_is_refused) {
   given_file("A=1\n");
   ASSERT_EQ(chown(path_.c_str(), kOther, kOther), 0);
   TaskVariables variables({}, path_, nullptr);
-  EXPECT_EQ(variables.read_file(),
+  EXPECT_EQ(fault_of(variables),
             path_ + " is owned by user 12345, neither by root nor by the user of this process");
 }
 
@@ -105,30 +113,43 @@ TEST_F(TaskVariablesTest, a_folder_that_other_users_may_write_is_refused) {
   const std::string file = folder + "/file";
   std::ofstream(file) << "A=1\n";
   TaskVariables variables({}, file, nullptr);
-  EXPECT_EQ(variables.read_file(), std::nullopt);
+  EXPECT_FALSE(variables.read_file());
   const std::string link = folder + ".link";
   ASSERT_EQ(symlink(file.c_str(), link.c_str()), 0);
   TaskVariables linked({}, link, nullptr);
-  EXPECT_EQ(linked.read_file(), std::nullopt);
+  EXPECT_FALSE(linked.read_file());
   for (const mode_t mode : {0777, 0775}) {
     chmod(folder.c_str(), mode);
     const std::string by = mode == 0777 ? "everybody" : "its group";
     const std::string problem =
         folder + " may be written by " + by + "; take it away with chmod go-w";
-    EXPECT_EQ(variables.read_file(), problem);
-    EXPECT_EQ(linked.read_file(), problem) << "also where a link leads to it";
+    EXPECT_EQ(fault_of(variables), problem);
+    EXPECT_EQ(fault_of(linked), problem) << "also where a link leads to it";
   }
   chmod(folder.c_str(), 01777);
-  EXPECT_EQ(variables.read_file(), std::nullopt) << "nobody takes the files of others there";
+  EXPECT_FALSE(variables.read_file()) << "nobody takes the files of others there";
   std::filesystem::remove(link);
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(TaskVariablesTest, without_descriptors_a_later_try_may_succeed) {
+  given_file("A=1\n");
+  TaskVariables variables({}, path_, nullptr);
+  {
+    const NoDescriptors none;
+    const auto refusal = variables.read_file();
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->reason, "cannot read " + path_ + ": Too many open files");
+    EXPECT_TRUE(refusal->is_transient);
+  }
+  EXPECT_EQ(fault_of(variables), "none");
+}
+
 TEST_F(TaskVariablesTest, what_is_no_file_is_told) {
   TaskVariables nowhere({}, "/no/such/file", nullptr);
-  EXPECT_EQ(nowhere.read_file(), "cannot read /no/such/file: No such file or directory");
+  EXPECT_EQ(fault_of(nowhere), "cannot read /no/such/file: No such file or directory");
   TaskVariables folder({}, "/usr", nullptr);
-  EXPECT_EQ(folder.read_file(), "/usr is not a regular file");
+  EXPECT_EQ(fault_of(folder), "/usr is not a regular file");
 }
 
 }  // namespace

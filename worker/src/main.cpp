@@ -12,6 +12,7 @@
 
 #include "base/log/standard_streams.hpp"
 #include "base/log/terminal.hpp"
+#include "base/text/exhaustion.hpp"
 #include "base/text/inert.hpp"
 #include "worker_process.hpp"
 
@@ -72,9 +73,11 @@ int run_process(const Config& config) {
           terminal.takes_colour(config.log_format) ? LogColour::by_outcome : LogColour::none);
   std::unique_ptr<Status> status;
   if (config.http) {
-    auto started = Status::start(*config.http, config.http_names, clock, log);
+    int error = 0;
+    auto started = Status::start(*config.http, config.http_names, clock, log, &error);
     if (const auto* problem = std::get_if<std::string>(&started)) {
-      return end_early({ExitCode::configuration, "--http: " + *problem + "\n"});
+      return end_early({is_exhaustion(error) ? ExitCode::exhausted : ExitCode::configuration,
+                        "--http: " + *problem + "\n"});
     }
     status = std::move(std::get<std::unique_ptr<Status>>(started));
   }

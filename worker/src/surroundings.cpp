@@ -12,6 +12,12 @@ namespace {
 
 EarlyExit usage(const std::string& problem) { return EarlyExit{ExitCode::usage, problem + "\n"}; }
 
+// A machine without descriptors or memory is no fault of the configuration.
+EarlyExit refused(const std::string& option, const std::string& reason, bool is_transient) {
+  return {is_transient ? ExitCode::exhausted : ExitCode::configuration,
+          option + ": " + reason + "\n"};
+}
+
 using ReadDatabases = std::variant<DatabasesToServe, EarlyExit>;
 
 ReadDatabases read_cluster_option(const Config& config, const std::string& application_name) {
@@ -50,11 +56,11 @@ std::optional<EarlyExit> check_programs(const Config& config) {
   const char* path = getenv("PATH");
   TaskRefusal refusal;
   for (const auto& [commands, option] :
-       {std::pair(&config.processes, "--process: "), std::pair(&config.programs, "--program: ")}) {
+       {std::pair(&config.processes, "--process"), std::pair(&config.programs, "--program")}) {
     for (const ProcessCommand& command : *commands) {
       if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
         continue;
-      return EarlyExit{ExitCode::configuration, option + refusal.reason + "\n"};
+      return refused(option, refusal.reason, refusal.is_transient());
     }
   }
   return std::nullopt;
@@ -77,17 +83,17 @@ std::variant<Surroundings, EarlyExit> read_surroundings(const Config& config,
   const bool may_be_missing =
       refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;
   if (!is_folder_there && !may_be_missing) {
-    return EarlyExit{ExitCode::configuration, "--tasks: " + refusal.reason + "\n"};
+    return refused("--tasks", refusal.reason, refusal.is_transient());
   }
   TaskVariables variables(config.pass_env, config.env_file, environment);
-  if (const auto problem = variables.read_file()) {
-    return EarlyExit{ExitCode::configuration, "--env-file: " + *problem + "\n"};
+  if (const auto fault = variables.read_file()) {
+    return refused("--env-file", fault->reason, fault->is_transient);
   }
   std::optional<CrontabItems> crontab;
   if (!config.crontab.empty()) {
     auto items = read_crontab(config.crontab);
-    if (const auto* problem = std::get_if<std::string>(&items)) {
-      return EarlyExit{ExitCode::configuration, "--crontab: " + *problem + "\n"};
+    if (const auto* fault = std::get_if<FileRefusal>(&items)) {
+      return refused("--crontab", fault->reason, fault->is_transient);
     }
     crontab = std::get<CrontabItems>(std::move(items));
   }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/log/name_list.hpp"
-#include "liveness/identity.hpp"
 #include "task/supervised/fd_limit.hpp"
 #include "task/supervised/minder_line.hpp"
 #include "task/supervised/orphans.hpp"
@@ -18,6 +17,8 @@ namespace {
 
 // Between two searches for a task that was served and is missing.
 constexpr std::chrono::seconds kMissingPause{5};
+// Between two tries to read what the machine could not read.
+constexpr std::chrono::seconds kUnreadPause{5};
 // How long --once waits for the list of nodes, as for a server.
 constexpr std::chrono::minutes kOncePatience{1};
 
@@ -52,9 +53,11 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
       surroundings_(surroundings),
       watchers_(watchers),
       random_(random_source()),
+      identity_(read_identity()),
       rules_(task_rules(config, log)),
       written_(config.task_output, loop_.timers(), log),
       missing_(loop_.timers(), [this] { check_missing_tasks(); }),
+      unread_(loop_.timers(), [this] { read_again(); }),
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
                                     &surroundings.variables, &written_}),
       programs_(config.programs, program_settings(config), config.is_concurrency_given),
@@ -76,7 +79,7 @@ std::unique_ptr<DatabaseWorker> WorkerProcess::make_worker(const NamedDatabase& 
       SharedParts{config_, loop_, random_, processes_, programs_,
                   has_queues(config_) ? &queues_ : nullptr, pool_ ? &*pool_ : nullptr, log_},
       executables());
-  made->worker().info = [this, identity = read_identity()](std::size_t slots, bool is_draining) {
+  made->worker().info = [this, identity = identity_](std::size_t slots, bool is_draining) {
     const auto databases = static_cast<int>(workers_.names().size());
     return identity_json(identity, static_cast<int>(slots), is_draining, databases);
   };
@@ -178,20 +181,22 @@ void WorkerProcess::end(ExitCode code) {
 void WorkerProcess::take_programs() {
   programs_.served_elsewhere = [this] { return tasks_.without_programs(); };
   programs_.on_ready = [this] { begin(); };
-  programs_.on_failed = [this](const std::string& reason) {
-    refuse(ExitCode::configuration, "--program: " + reason);
+  programs_.on_failed = [this](const std::string& reason, bool is_transient) {
+    refuse(is_transient ? ExitCode::exhausted : ExitCode::configuration, "--program: " + reason);
   };
   programs_.on_tasks_changed = [this] { serve_tasks(); };
 }
 
-void WorkerProcess::serve_tasks() {
+// False: the machine could not list the folder now.
+bool WorkerProcess::serve_tasks() {
   served_ = tasks_.read();
   workers_.serve(served_);
+  return !tasks_.failure() || !tasks_.failure()->is_transient();
 }
 
 void WorkerProcess::begin() {
+  if (!serve_tasks()) return refuse(ExitCode::exhausted, "--tasks: " + tasks_.failure()->reason);
   has_begun_ = true;
-  serve_tasks();
   if (surroundings_.crontab) {
     workers_.load_crontab(surroundings_.databases.of_crontab, std::move(*surroundings_.crontab));
   }
@@ -223,27 +228,40 @@ void WorkerProcess::take_surroundings() {
 
 void WorkerProcess::reload() {
   service_manager_.begin_reload();
-  if (const auto problem = surroundings_.variables.read_file()) {
-    log_.warning("env_file_refused", {{"reason", *problem}});
-  }
-  if (has_begun_) {
-    read_crontab_again();
-    serve_tasks();
-    programs_.replace();
-  }
+  read_again();
   if (cluster_ && !is_over_) cluster_->ask();
   service_manager_.end_reload();
 }
 
-void WorkerProcess::read_crontab_again() {
-  if (surroundings_.crontab_path.empty()) return;
+// Whatever cannot be read stays as before. Nobody asks again for what the machine had no descriptor
+// or memory for: so the worker does. New programs get the variables, so programs are replaced last.
+void WorkerProcess::read_again() {
+  bool is_read = read_variables_again();
+  if (has_begun_) {
+    is_read = read_crontab_again() && is_read;
+    is_read = serve_tasks() && is_read;
+    if (is_read) programs_.replace();
+  }
+  is_read ? unread_.stop() : unread_.start_in(kUnreadPause);
+}
+
+// False, as of the next function: the machine could not read the file now.
+bool WorkerProcess::read_variables_again() {
+  const auto refusal = surroundings_.variables.read_file();
+  if (refusal) log_.warning("env_file_refused", {{"reason", refusal->reason}});
+  return !refusal || !refusal->is_transient;
+}
+
+bool WorkerProcess::read_crontab_again() {
+  if (surroundings_.crontab_path.empty()) return true;
   auto read = read_crontab(surroundings_.crontab_path);
-  if (const auto* problem = std::get_if<std::string>(&read)) {
-    log_.warning("crontab_refused", {{"reason", *problem}});
-    return;
+  if (const auto* refusal = std::get_if<FileRefusal>(&read)) {
+    log_.warning("crontab_refused", {{"reason", refusal->reason}});
+    return !refusal->is_transient;
   }
   workers_.load_crontab(surroundings_.databases.of_crontab,
                         std::get<CrontabItems>(std::move(read)));
+  return true;
 }
 
 // Jobs of a missing task are left to other workers, until the task is there again.

@@ -12,6 +12,7 @@
 #include "config.hpp"
 #include "database_worker.hpp"
 #include "liveness/cluster_nodes.hpp"
+#include "liveness/identity.hpp"
 #include "observe/progress_summary.hpp"
 #include "observe/service_manager.hpp"
 #include "observe/status.hpp"
@@ -56,13 +57,15 @@ class WorkerProcess {
   void refuse(ExitCode code, const std::string& reason);
   void take_programs();
   void begin();
-  void serve_tasks();
+  bool serve_tasks();
   void take_stop();
   void end(ExitCode code);
   void take_signals();
   void take_surroundings();
   void reload();
-  void read_crontab_again();
+  void read_again();
+  bool read_variables_again();
+  bool read_crontab_again();
   void check_missing_tasks();
   void tell_watchers();
   void publish();
@@ -74,10 +77,12 @@ class WorkerProcess {
   const SystemClock clock_;
   EventLoop loop_{clock_};
   const Random random_;
+  const Identity identity_;
   const minder::TaskRules rules_;
   WrittenLog written_;
   std::vector<std::string> served_;  // by the folder and the processes
   Timer missing_;                    // checks whether a missing task is there again
+  Timer unread_;                     // reads again what the machine could not read
   ProcessTasks processes_;
   ProgramTasks programs_;
   TaskQueues queues_;

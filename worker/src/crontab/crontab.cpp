@@ -8,7 +8,6 @@
 #include "base/text/json_text.hpp"
 #include "base/text/parse_number.hpp"
 #include "base/text/percent.hpp"
-#include "base/text/trusted_file.hpp"
 #include "crontab/json5.hpp"
 
 namespace pulse {
@@ -263,12 +262,12 @@ std::variant<CrontabItems, std::string> parse_crontab(std::string_view text) {
   return items;
 }
 
-std::variant<CrontabItems, std::string> read_crontab(const std::string& path) {
-  const auto read = read_trusted_file(path);
-  if (const auto* problem = std::get_if<std::string>(&read)) return *problem;
+std::variant<CrontabItems, FileRefusal> read_crontab(const std::string& path) {
+  const auto read = try_trusted_file(path);
+  if (const auto* refusal = std::get_if<FileRefusal>(&read)) return *refusal;
   auto parsed = parse_crontab(std::get<FileText>(read).text);
-  if (auto* problem = std::get_if<std::string>(&parsed)) return path + ": " + *problem;
-  return parsed;
+  if (auto* problem = std::get_if<std::string>(&parsed)) return FileRefusal{path + ": " + *problem};
+  return std::get<CrontabItems>(std::move(parsed));
 }
 
 }  // namespace pulse

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <variant>
 
+#include "base/text/trusted_file.hpp"
+
 namespace pulse {
 
 // The argument of pulse.load_crontab: an array of objects.
@@ -21,6 +23,6 @@ struct CrontabItems {
 std::variant<CrontabItems, std::string> parse_crontab(std::string_view text);
 
 // The same of a file, which only the owner may write.
-std::variant<CrontabItems, std::string> read_crontab(const std::string& path);
+std::variant<CrontabItems, FileRefusal> read_crontab(const std::string& path);
 
 }  // namespace pulse

@@ -78,7 +78,7 @@ bool has_minders(std::int64_t pid, const std::string& process_start) {
   for (std::string line; std::getline(sockets, line);) {
     if (line.find(name) != std::string::npos) return true;
   }
-  return false;
+  return !sockets.eof();  // unread, as without a free descriptor
 }
 
 Identity read_identity() {

@@ -27,7 +27,8 @@ std::string read_process_start(pid_t pid);
 // process that cannot be seen, as another user's, counts as alive.
 bool is_process_gone(std::int64_t pid, const std::string& process_start);
 
-// Whether a minder of that process is still there: a task of the process may run yet.
+// Whether a minder of that process is still there: a task of the process may run yet. Also where
+// this process cannot see minders.
 bool has_minders(std::int64_t pid, const std::string& process_start);
 
 // The info argument of register_worker, and of serve_tasks of a worker that drains. `databases`: so

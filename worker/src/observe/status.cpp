@@ -20,14 +20,17 @@ Status::Status(std::vector<std::string> names, const Clock& clock)
 
 std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddress& address,
                                                                  std::vector<std::string> names,
-                                                                 const Clock& clock, Log& log) {
+                                                                 const Clock& clock, Log& log,
+                                                                 int* error) {
   std::unique_ptr<Status> status(new Status(std::move(names), clock));
   auto server = HttpServer::start(
-      address, {}, [&status = *status](const std::shared_ptr<HttpExchange>& exchange) {
+      address, {},
+      [&status = *status](const std::shared_ptr<HttpExchange>& exchange) {
         HttpResponse response = status.answer(exchange->request);
         response.headers.emplace_back("Cache-Control", "no-store");
         exchange->answer(std::move(response));
-      });
+      },
+      error);
   if (auto* problem = std::get_if<std::string>(&server)) return std::move(*problem);
   status->server_ = std::move(std::get<std::unique_ptr<HttpServer>>(server));
   log.listen([&metrics = status->metrics_](std::string_view event, Log::Fields fields) {

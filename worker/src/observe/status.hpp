@@ -19,10 +19,11 @@ class Status {
  public:
   // Or why the pages cannot be served. `names`: by which clients may call the server, besides
   // addresses and localhost. The clock and the log must outlive the status; the log must tell no
-  // event once the status is gone.
+  // event once the status is gone. `error`: the errno of a failure.
   static std::variant<std::unique_ptr<Status>, std::string> start(const HttpAddress& address,
                                                                   std::vector<std::string> names,
-                                                                  const Clock& clock, Log& log);
+                                                                  const Clock& clock, Log& log,
+                                                                  int* error = nullptr);
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
 

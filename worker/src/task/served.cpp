@@ -6,6 +6,11 @@ namespace pulse {
 
 std::vector<std::string> ServedTasks::read() {
   const TasksFolder::Listing listing = folder_.list();
+  failure_ = listing.failure;
+  if (failure_) {
+    log_.warning("folder_refused",
+                 {{"reason", failure_->reason}, {"kept", name_list(listing.identifiers)}});
+  }
   for (const TaskRefusal& refusal : listing.refusals) {
     log_.warning("task_refused", {{"reason", refusal.reason}});
   }

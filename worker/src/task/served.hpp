@@ -2,6 +2,7 @@
 // Functions are of one database, and not among them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,13 @@ class ServedTasks {
   ServedTasks(ProcessTasks& processes, ProgramTasks& programs, ServedFolder& folder, Log& log)
       : processes_(processes), programs_(programs), folder_(folder), log_(log) {}
 
-  // The tasks at this moment. The log tells them, and the refusals of the folder.
+  // The tasks at this moment; with the executables from before, where the folder cannot be listed.
+  // The log tells the tasks, and the refusals of the folder.
   std::vector<std::string> read();
+  // Why the last read() could not list the folder.
+  const std::optional<TaskRefusal>& failure() const { return failure_; }
   // The same without a log line, while a task that was served is missing.
-  std::vector<std::string> read_again() { return tasks_of(folder_.list()); }
+  std::vector<std::string> read_again() { return tasks_of(folder_.list_present()); }
   // The tasks of executables and persistent processes.
   std::vector<std::string> without_programs() const { return without_programs(folder_.list()); }
 
@@ -33,6 +37,7 @@ class ServedTasks {
   ProgramTasks& programs_;
   ServedFolder& folder_;
   Log& log_;
+  std::optional<TaskRefusal> failure_;
 };
 
 }  // namespace pulse

@@ -12,13 +12,28 @@ bool ServedFolder::check(TaskRefusal& refusal) {
 TasksFolder::Listing ServedFolder::list() {
   TaskRefusal refusal;
   TasksFolder::Listing listing;
-  if (check(refusal)) {
+  const bool is_there = check(refusal);
+  const bool need_not_exist =
+      wish_ == Wish::usual && listed_.empty() && refusal.kind == TaskRefusal::Kind::not_found;
+  if (is_there) {
     listing = folder_->list();
-  } else if (wish_ == Wish::named || refusal.kind != TaskRefusal::Kind::not_found) {
-    listing.refusals.push_back(std::move(refusal));
+  } else if (!need_not_exist) {
+    listing.failure = std::move(refusal);
+  }
+  if (listing.failure) {
+    listing.identifiers = listed_;
+    return listing;
   }
   for (const std::string& identifier : listing.identifiers) missing_.erase(identifier);
+  listed_ = listing.identifiers;
   return listing;
+}
+
+TasksFolder::Listing ServedFolder::list_present() {
+  TasksFolder::Listing listing = list();
+  if (!listing.failure || listing.failure->is_transient()) return listing;
+  listed_.clear();
+  return {};
 }
 
 const std::string& ServedFolder::path() const { return folder_ ? folder_->path() : path_; }

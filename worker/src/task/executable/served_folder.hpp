@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "task/executable/tasks_folder.hpp"
 
@@ -26,9 +27,11 @@ class ServedFolder {
   // Follows the path again; on a refusal fills `refusal`.
   bool check(TaskRefusal& refusal);
 
-  // The tasks served now. Without a folder the list is empty, and the refusals say why, unless the
-  // folder is the usual one and does not exist.
+  // The tasks served now. Where the folder cannot be listed, the tasks are those of the last list,
+  // and `failure` says why; but a usual folder that never had a task need not exist.
   TasksFolder::Listing list();
+  // The same while a task is missing: a folder that is away has no task, and says so to nobody.
+  TasksFolder::Listing list_present();
   // The folder that was found last, with links resolved, or else the path.
   const std::string& path() const;
   bool is_there() const { return folder_.has_value(); }
@@ -44,6 +47,7 @@ class ServedFolder {
   const std::string path_;
   const Wish wish_;
   std::optional<TasksFolder> folder_;
+  std::vector<std::string> listed_;  // the tasks of the last list
   std::set<std::string> missing_;
 };
 

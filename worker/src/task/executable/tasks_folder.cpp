@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/exhaustion.hpp"
 #include "base/text/trusted_file.hpp"
 #include "base/text/utf8.hpp"
 
@@ -54,19 +55,19 @@ UniqueFd open_beneath(int directory, const std::string& name, bool is_folder) no
   return fd;
 }
 
+// `what` says what the system could not do.
+TaskRefusal failed(const std::string& what, int error) {
+  return {is_exhaustion(error) ? Kind::exhausted : Kind::unavailable,
+          "cannot " + what + ": " + describe(error)};
+}
+
 void refuse_unopened(TaskRefusal& refusal, const std::string& path, int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR: return refuse(refusal, Kind::not_found, path + " does not exist");
     case ENAMETOOLONG: return refuse(refusal, Kind::bad_name, path + " is too long a name");
     case ELOOP: return refuse(refusal, Kind::unsafe, path + " is a symbolic link");
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case EAGAIN:
-      return refuse(refusal, Kind::exhausted, "cannot open " + path + ": " + describe(error));
-    default:
-      return refuse(refusal, Kind::unavailable, "cannot open " + path + ": " + describe(error));
+    default: refusal = failed("open " + path, error);
   }
 }
 
@@ -79,7 +80,7 @@ bool is_guarded(const struct stat& status, const std::string& path, TaskRefusal&
 bool is_guarded_directory(int fd, const std::string& path, TaskRefusal& refusal) {
   struct stat status {};
   if (fstat(fd, &status) != 0) {
-    refuse(refusal, Kind::unavailable, "cannot check " + path + ": " + describe(errno));
+    refusal = failed("check " + path, errno);
     return false;
   }
   return is_guarded(status, path, refusal);
@@ -88,7 +89,7 @@ bool is_guarded_directory(int fd, const std::string& path, TaskRefusal& refusal)
 bool is_runnable_file(int fd, const std::string& path, TaskRefusal& refusal) {
   struct stat status {};
   if (fstat(fd, &status) != 0) {
-    refuse(refusal, Kind::unavailable, "cannot check " + path + ": " + describe(errno));
+    refusal = failed("check " + path, errno);
     return false;
   }
   if (!S_ISREG(status.st_mode)) {
@@ -108,41 +109,62 @@ bool is_runnable_file(int fd, const std::string& path, TaskRefusal& refusal) {
 
 UniqueFd duplicate(int fd) noexcept { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
+// A refusal for want of descriptors or memory says nothing about the entry: the entry may be a
+// task, and the whole list is of no use.
+void note_refusal(TaskRefusal refusal, TasksFolder::Listing& listing) {
+  if (!refusal.is_transient()) return listing.refusals.push_back(std::move(refusal));
+  if (!listing.failure) listing.failure = std::move(refusal);
+}
+
+void collect(const TasksFolder& folder, int directory, const std::string& prefix, int depth,
+             TasksFolder::Listing& listing);
+
+void collect_entry(const TasksFolder& folder, int directory, const std::string& prefix,
+                   const std::string& name, int depth, TasksFolder::Listing& listing) {
+  const std::string identifier = prefix + name;
+  const std::string path = folder.path() + '/' + identifier;
+  struct stat status {};
+  TaskRefusal refusal;
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno != ENOENT) note_refusal(failed("check " + path, errno), listing);
+  } else if (S_ISDIR(status.st_mode)) {
+    if (depth >= kMaxListedDepth) return;
+    const UniqueFd below = open_beneath(directory, name, true);
+    if (below.valid()) return collect(folder, below.get(), identifier + '/', depth + 1, listing);
+    refuse_unopened(refusal, path, errno);
+    if (refusal.kind != Kind::not_found) note_refusal(std::move(refusal), listing);
+  } else if (!TasksFolder::is_valid_name(identifier)) {
+    note_refusal({Kind::bad_name, path + " has a name that no task can have"}, listing);
+  } else if (folder.find(identifier, refusal)) {
+    listing.identifiers.push_back(identifier);
+  } else if (refusal.kind == Kind::not_executable && S_ISREG(status.st_mode)) {
+    listing.not_executable.push_back(identifier);
+  } else if (refusal.kind != Kind::not_executable && refusal.kind != Kind::not_found) {
+    note_refusal(std::move(refusal), listing);
+  }
+}
+
 // Collects the identifiers beneath `directory`; `prefix` is the path of `directory` within the
 // folder.
 void collect(const TasksFolder& folder, int directory, const std::string& prefix, int depth,
              TasksFolder::Listing& listing) {
   UniqueFd readable(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Directory entries(readable.valid() ? fdopendir(readable.get()) : nullptr);
-  if (entries == nullptr) {
-    listing.refusals.push_back({Kind::unavailable, "cannot read " + folder.path() + '/' + prefix +
-                                                       ": " + describe(errno)});
-    return;
-  }
+  const auto refuse_folder = [&](int error) {
+    TaskRefusal refusal = failed("read " + folder.path() + '/' + prefix, error);
+    if (!prefix.empty() || listing.failure) return note_refusal(std::move(refusal), listing);
+    listing.failure = std::move(refusal);  // of the whole folder
+  };
+  if (entries == nullptr) return refuse_folder(errno);
   readable.release();  // closed with `entries`
-  while (const dirent* entry = readdir(entries.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(entries.get());
+    if (entry == nullptr) break;
     const std::string name = entry->d_name;
-    if (name.starts_with('.')) continue;
-    const std::string identifier = prefix + name;
-    struct stat status {};
-    if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-
-    TaskRefusal refusal;
-    if (S_ISDIR(status.st_mode)) {
-      const UniqueFd below = open_beneath(directory, name, true);
-      if (depth >= kMaxListedDepth || !below.valid()) continue;
-      collect(folder, below.get(), identifier + '/', depth + 1, listing);
-    } else if (!TasksFolder::is_valid_name(identifier)) {
-      listing.refusals.push_back(
-          {Kind::bad_name, folder.path() + '/' + identifier + " has a name that no task can have"});
-    } else if (folder.find(identifier, refusal)) {
-      listing.identifiers.push_back(identifier);
-    } else if (refusal.kind == Kind::not_executable && S_ISREG(status.st_mode)) {
-      listing.not_executable.push_back(identifier);
-    } else if (refusal.kind != Kind::not_executable && refusal.kind != Kind::not_found) {
-      listing.refusals.push_back(std::move(refusal));
-    }
+    if (!name.starts_with('.')) collect_entry(folder, directory, prefix, name, depth, listing);
   }
+  if (errno != 0) refuse_folder(errno);
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ class TasksFolder {
     std::vector<std::string> identifiers;     // sorted; find() accepts each identifier
     std::vector<std::string> not_executable;  // sorted; files that only lack the permission
     std::vector<TaskRefusal> refusals;        // executables that are not served, and why
+    // Why the list says nothing: the folder could not be read, or the machine had no descriptor or
+    // memory for an entry.
+    std::optional<TaskRefusal> failure;
   };
   // The tasks served now. Sub-folders give `sub/name`; hidden entries are passed over.
   [[nodiscard]] Listing list() const;

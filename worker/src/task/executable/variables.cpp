@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text/trusted_file.hpp"
-
 namespace pulse {
 namespace {
 
@@ -49,12 +47,12 @@ std::optional<std::string> take_line(std::string_view line, Variables& variables
 }
 
 // The variables of the file, or the fault of the file.
-std::variant<Variables, std::string> read_variables(const std::string& path) {
-  const auto read = read_trusted_file(path);
-  if (const auto* problem = std::get_if<std::string>(&read)) return *problem;
+std::variant<Variables, FileRefusal> read_variables(const std::string& path) {
+  const auto read = try_trusted_file(path);
+  if (const auto* refusal = std::get_if<FileRefusal>(&read)) return *refusal;
   auto parsed = parse_variables(std::get<FileText>(read).text);
-  if (auto* problem = std::get_if<std::string>(&parsed)) return path + ": " + *problem;
-  return parsed;
+  if (auto* problem = std::get_if<std::string>(&parsed)) return FileRefusal{path + ": " + *problem};
+  return std::get<Variables>(std::move(parsed));
 }
 
 }  // namespace
@@ -95,10 +93,10 @@ TaskVariables::TaskVariables(const std::vector<std::string>& names, std::string 
   }
 }
 
-std::optional<std::string> TaskVariables::read_file() {
+std::optional<FileRefusal> TaskVariables::read_file() {
   if (file_.empty()) return std::nullopt;
   auto read = read_variables(file_);
-  if (auto* problem = std::get_if<std::string>(&read)) return std::move(*problem);
+  if (auto* refusal = std::get_if<FileRefusal>(&read)) return std::move(*refusal);
   filed_ = std::get<Variables>(std::move(read));
   return std::nullopt;
 }

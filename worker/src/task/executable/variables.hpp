@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/text/trusted_file.hpp"
+
 namespace pulse {
 
 // NAME=value each; a later one wins.
@@ -31,7 +33,7 @@ class TaskVariables {
                 const char* const* inherited);
 
   // Reads the file again; a fault in the file leaves the variables unchanged and is returned.
-  std::optional<std::string> read_file();
+  std::optional<FileRefusal> read_file();
 
   Variables list() const;
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/exhaustion.hpp"
+
 namespace pulse {
 namespace {
 
@@ -74,9 +76,7 @@ std::string find_in_path(const std::string& word, std::string_view path) {
 }
 
 TaskRefusal refusal_of(const std::string& path, int error) {
-  const bool is_exhausted =
-      error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
-  return {is_exhausted ? TaskRefusal::Kind::exhausted : TaskRefusal::Kind::not_found,
+  return {is_exhaustion(error) ? TaskRefusal::Kind::exhausted : TaskRefusal::Kind::not_found,
           "cannot start " + path + ": " + std::generic_category().message(error)};
 }
 

@@ -239,16 +239,27 @@ ExecutionEnd ProgramProcess::end_of_jobs(const ExecutionEnd& end) const {
   return told;
 }
 
+// A program says hello in work(): the end of its code before that is most likely a call that is
+// missing.
+std::string ProgramProcess::how_ended(const ExecutionEnd& end) const {
+  using Kind = ExecutionEnd::Kind;
+  if (!why_.empty()) return why_;
+  if (end.kind == Kind::not_started || end.kind == Kind::minder_lost) return end.error;
+  const std::string how = end.signal != 0 ? "signal " + std::to_string(end.signal)
+                                          : "exit code " + std::to_string(end.exit_code);
+  if (has_said_hello()) return how;
+  const bool has_returned = end.signal == 0 && end.exit_code == 0;
+  return "it ended before its hello" + std::string(has_returned ? ", it never called work()" : "") +
+         ": " + how;
+}
+
 void ProgramProcess::take_end(const ExecutionEnd& end) {
   state_ = State::ending;
   deliver();
   jobs_.end_all(end_of_jobs(end));
   per_task_.clear();
   ExecutionEnd whole = end;
-  whole.error = child_.with_errors(
-      !why_.empty() ? why_
-                    : (end.signal != 0 ? "signal " + std::to_string(end.signal)
-                                       : "exit code " + std::to_string(end.exit_code)));
+  whole.error = child_.with_errors(how_ended(end));
   set_.remove(*this, whole);
 }
 

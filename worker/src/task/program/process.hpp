@@ -70,6 +70,7 @@ class ProgramProcess final : public JobProcess {
   void cut_off();
   void take_end(const ExecutionEnd& end);
   ExecutionEnd end_of_jobs(const ExecutionEnd& end) const;
+  std::string how_ended(const ExecutionEnd& end) const;
 
   ProgramSet& set_;
   ProcessChild child_;

@@ -60,7 +60,7 @@ bool ProgramSet::start_one() {
                       .channel = LineChannel::socket},
                      settings_.start_limit);
   if (failure) {
-    fail_start(failure->error);
+    fail_start(*failure);
     return false;
   }
   settings_.log.info("program_started", {{"program", command_.task}});
@@ -70,10 +70,12 @@ bool ProgramSet::start_one() {
 }
 
 // A failure ends the worker at the first start, and a replacement later; else the set tries again.
-void ProgramSet::fail_start(const std::string& reason) {
-  if (!is_ready_) return callbacks_.on_failed(command_.task + ": " + reason);
-  if (to_replace_ > 0) return refuse(reason);
-  log_fault(command_.task, reason);
+void ProgramSet::fail_start(const ExecutionEnd& end) {
+  if (!is_ready_) {
+    return callbacks_.on_failed(command_.task + ": " + end.error, end.is_transient);
+  }
+  if (to_replace_ > 0) return refuse(end);
+  log_fault(command_.task, end.error);
   pause();
 }
 
@@ -95,6 +97,7 @@ bool ProgramSet::is_short() const {
 
 void ProgramSet::start_missing() {
   if (is_draining_ || !is_ready_) return;
+  if (std::exchange(is_wanted_again_, false)) return replace();
   for (std::size_t running = count_running(); running < settings_.copies; ++running) {
     if (!start_one()) return;
   }
@@ -145,11 +148,18 @@ void ProgramSet::replace_next() {
   if (--to_replace_ > 0 && start_one()) candidate_ = programs_.back().get();
 }
 
-void ProgramSet::refuse(const std::string& reason) {
+// The old processes go on. A machine that could not start the new one now says nothing about the
+// new code.
+void ProgramSet::refuse(const ExecutionEnd& end) {
   candidate_ = nullptr;
   to_replace_ = 0;
-  refusal_ = command_.task + ": " + reason;
-  settings_.log.error("program_refused", {{"program", command_.task}, {"reason", reason}});
+  if (end.is_transient) {
+    is_wanted_again_ = true;
+    log_fault(command_.task, end.error);
+    return pause();
+  }
+  refusal_ = command_.task + ": " + end.error;
+  settings_.log.error("program_refused", {{"program", command_.task}, {"reason", end.error}});
 }
 
 void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
@@ -159,9 +169,9 @@ void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
   settings_.log.info("program_ended", {{"program", program.name()}, {"reason", end.error}});
   std::erase_if(programs_, [&](const auto& each) { return each.get() == &program; });
   if (was_candidate) {
-    refuse(end.error);
+    refuse(end);
   } else if (!is_ready_ && !has_said_hello) {
-    return callbacks_.on_failed(command_.task + ": " + end.error);
+    return callbacks_.on_failed(command_.task + ": " + end.error, end.is_transient);
   } else if (has_answered) {
     backoff_.succeeded();
   } else if (is_short()) {
@@ -169,7 +179,8 @@ void ProgramSet::remove(ProgramProcess& program, const ExecutionEnd& end) {
   }
   const bool has_old = std::any_of(programs_.begin(), programs_.end(),
                                    [](const auto& each) { return each->is_retiring(); });
-  if (is_wanted_again_ && to_replace_ == 0 && !has_old) replace();
+  const bool may_replace = to_replace_ == 0 && !has_old && !restart_.is_running();
+  if (is_wanted_again_ && may_replace) replace();
   advance_soon();
   callbacks_.on_ended();
 }

@@ -51,8 +51,8 @@ struct ProgramCallbacks {
   // Why the set cannot serve the tasks of a hello; empty if it can.
   std::function<std::string(const Hello& hello)> refusal_of;
   std::function<void()> on_hello;  // tasks may have changed
-  // The first start of a process has failed.
-  std::function<void(const std::string& reason)> on_failed;
+  // The first start of a process has failed; transient where the machine could not start it now.
+  std::function<void(const std::string& reason, bool is_transient)> on_failed;
   std::function<void()> on_ended;  // a process is gone
   std::function<void()> on_more_places;
   std::function<bool()> may_begin;  // a job more, under a limit on all slots
@@ -108,8 +108,8 @@ class ProgramSet final : public JobQueue {
 
   bool start_one();
   void start_missing();
-  void fail_start(const std::string& reason);
-  void refuse(const std::string& reason);
+  void fail_start(const ExecutionEnd& end);
+  void refuse(const ExecutionEnd& end);
   void replace_next();
   std::size_t count_running() const;
   bool is_short() const;
@@ -135,7 +135,7 @@ class ProgramSet final : public JobQueue {
   bool is_advancing_ = false;
   std::size_t to_replace_ = 0;
   ProgramProcess* candidate_ = nullptr;
-  bool is_wanted_again_ = false;  // another replacement, after this one
+  bool is_wanted_again_ = false;  // another replacement, after this one or at the next start
   std::string refusal_;
   std::optional<WrittenLines> logged_;  // the texts that handlers log
   Reconnect backoff_;

@@ -12,7 +12,9 @@ ProgramTasks::ProgramTasks(const std::vector<ProcessCommand>& commands,
     ProgramCallbacks callbacks;
     callbacks.refusal_of = [this, number](const Hello& hello) { return refusal_of(number, hello); };
     callbacks.on_hello = [this] { take_hello(); };
-    callbacks.on_failed = [this](const std::string& reason) { on_failed(reason); };
+    callbacks.on_failed = [this](const std::string& reason, bool is_transient) {
+      on_failed(reason, is_transient);
+    };
     callbacks.on_ended = [this] { check_gone(); };
     callbacks.on_more_places = [this] { on_more_extra(); };
     callbacks.may_begin = [this] { return !shares_slots_ || has_free_slot(); };

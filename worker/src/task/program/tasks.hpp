@@ -48,7 +48,7 @@ class ProgramTasks final : public TaskQueue {
   // The tasks of executables and of --process.
   std::function<std::vector<std::string>()> served_elsewhere;
   std::function<void()> on_ready;
-  std::function<void(const std::string& reason)> on_failed;
+  std::function<void(const std::string& reason, bool is_transient)> on_failed;
   // The tasks of a program have changed.
   std::function<void()> on_tasks_changed;
 

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/loop/unique_fd.hpp"
+#include "base/text/exhaustion.hpp"
 #include "base/text/stderr_tail.hpp"
 
 namespace pulse {
@@ -48,10 +49,6 @@ ExecutionEnd describe_signal(int signal) {
   end.error = "ended by signal " + std::to_string(signal);
   if (const char* name = sigabbrev_np(signal)) end.error += std::string(" (SIG") + name + ')';
   return end;
-}
-
-bool is_exhaustion(int error) noexcept {
-  return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
