@@ -156,7 +156,7 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
   under_statement_settings([&] {
     done = SPI_execute_with_args(
         "UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
-        " WHERE h.worker_id OPERATOR(pg_catalog.=) $1",
+        " WHERE h.worker_id = $1",
         2, types, values, nulls, false, 0);
   });
   if (done != SPI_OK_UPDATE) elog(ERROR, "could not record which job runs isolated");

@@ -72,7 +72,7 @@ bool is_written(Form_pg_attribute column) {
 }
 
 void add_place(Statement* statement, ItemPointer tid) {
-  appendStringInfo(&statement->text, " WHERE this_row.ctid OPERATOR(pg_catalog.=) $%d",
+  appendStringInfo(&statement->text, " WHERE this_row.ctid = $%d",
                    add_parameter(statement, TIDOID, PointerGetDatum(tid), false));
 }
 

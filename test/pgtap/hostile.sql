@@ -1,5 +1,9 @@
 -- Whatever stands before ours in the caller's search_path, temporary objects among it: every public
 -- function does its work without touching any of it, at its first call in a session.
+
+-- Before the transaction, because a LISTEN counts from the commit on: the channel of a handler that
+-- listens is compared with it.
+LISTEN own \g /dev/null
 \ir support/setup.psql
 SELECT plan(8);
 \o /dev/null
