@@ -1,7 +1,7 @@
 -- sql/guard/doctor.sql: each trouble that a transaction can plant is found, and is gone with its
 -- cause. test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(90);
+SELECT plan(91);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -198,6 +198,9 @@ SELECT is(found_after($$SELECT pulse.pause_queue('legal'), pulse.pause_queue('ot
                       $$SELECT pulse.add_job('mail', queue_name => 'legal',
                                              run_at => now() + interval '1 h')$$), 'none',
   'without one a pause is no trouble');
+SELECT is(found_after($$CREATE OR REPLACE FUNCTION pulse_internal.has_depths() RETURNS boolean
+    LANGUAGE sql RETURN false$$, $$SELECT pulse.pause_queue('legal')$$), 'none',
+  'nor where commits do not count');
 SELECT is(found_after($$SELECT pulse.pause_queue('legal')$$, $$SELECT pulse.resume_queue('legal')$$,
                       $$SELECT pulse.add_job('mail', queue_name => 'legal')$$), 'none',
   'nor is one that is over');
