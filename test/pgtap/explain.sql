@@ -1,7 +1,7 @@
 -- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
 -- no worker serves.
 \ir support/setup.psql
-SELECT plan(110);
+SELECT plan(111);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -124,6 +124,11 @@ SAVEPOINT before_many;
 SELECT count(pulse.add_job('fax')) FROM generate_series(1, 210) \g /dev/null
 SELECT answers('SELECT due_jobs > 200, estimated FROM pulse.unserved', ROW(true, true),
   'a part of many open jobs is marked');
+ROLLBACK TO before_many;
+SELECT count(pulse.add_job('fax')) FROM generate_series(1, 10) \g /dev/null
+SELECT given_worker('gus', '{fax}') AS gus \gset
+SELECT claimed_ids(:gus, 20), pulse.drain_worker(:gus) \g /dev/null
+SELECT is_empty('TABLE pulse.unserved', 'jobs that run, claimed many at a time, do not wait');
 ROLLBACK TO before_many;
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'mail', 'other', 'parked', now() - interval '2 h' FROM generate_series(1, 1000) AS n;
