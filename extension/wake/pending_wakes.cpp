@@ -30,7 +30,7 @@ struct Pending {
   PromotionMarks promotion_marks;
   PromotionMarks own_promotion_marks;
   UnpromotedQueues unpromoted;  // the queues of the queue marks in `promotion_marks`
-  // The innermost subtransaction that last took promotion marks or freed levels.
+  // The innermost subtransaction that last took promotion marks, or queues that wait for levels.
   SubTransactionId takes_in;
   // The promotion marks taken from shared memory; an abort sets these promotion marks again.
   PromotionMarks taken;
@@ -262,7 +262,6 @@ bool take_freed_level(int* group) {
     uint64 mask = freed & -freed;
     if (!(pg_atomic_fetch_and_u64(&database->freed_levels, ~mask) & mask)) continue;
     pending.any = true;
-    pending.takes_in = GetCurrentSubTransactionId();
     pending.taken_levels |= mask;
     *group = __builtin_ctzll(mask);
     return true;
