@@ -1,6 +1,6 @@
 -- sql/recovery/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
-SELECT plan(82);
+SELECT plan(83);
 
 SELECT expect_function('sweep',
   'max_jobs integer DEFAULT 1000, dry_run boolean DEFAULT false, OUT workers_lost integer, '
@@ -254,6 +254,15 @@ SELECT is(pulse.declare_lost(:ann, 'gone'), 0, 'a stopped worker has nothing to 
 SELECT is((SELECT state FROM pulse.worker WHERE id = :ann), 'stopped', 'and stays stopped');
 ROLLBACK TO owned;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+-- --- queues without a mark ----------------------------------------------------------------------
+
+INSERT INTO pulse.job (identifier, queue_name, state) VALUES ('mail', 'by hand', 'parked')
+RETURNING id AS unmarked \gset
+-- A sweep may begin in the middle. Other tests may have left marks of queues that were rolled back.
+SELECT pulse.sweep() FROM generate_series(1, 2) \g /dev/null
+DO $$ BEGIN WHILE pulse_internal.promote_marked(256) LOOP END LOOP; END $$;
+SELECT is(state_of(:unmarked), 'ready', 'a sweep finds the queue of a job that no commit told of');
 
 -- --- many lost workers --------------------------------------------------------------------------
 
