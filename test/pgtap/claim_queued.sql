@@ -98,8 +98,7 @@ SELECT travel('2 min');
 SELECT is(claimed_ids(:bob, 10), '{}', 'an expired job of a queue does not start');
 
 -- --- limits -------------------------------------------------------------------------------------
--- A claim that promotes in more levels than it keeps counts of counts them again, and a ring gives
--- a queue several turns in one claim.
+-- A claim promotes in many levels, and a ring gives a queue several turns in one claim.
 
 SELECT clear();
 SELECT pulse.set_queue('t' || i, total => 1),
