@@ -99,18 +99,20 @@ for (@workers, @sessions) {
 $preparer->quit;
 cmp_ok(value($node, 'SELECT count(*) FROM pulse.finished_job'), '>', 100, 'many jobs ran');
 
-# A place that COMMIT PREPARED frees has no mark before the next sweep, for which verify() waits.
+# A job parked by hand has no mark before the next sweep, for which verify() waits.
 value($node, 'DELETE FROM pulse.job');
-my $ender = Pulse::SqlWorker->new($node, 'ender');
-my ($blocking, $behind) = map { add_job($node, 'work', q{queue_name => 'two'}) } 1 .. 2;
-my ($claimed, $token) = split /\|/,
-    value($node, 'SELECT id, token FROM pulse.claim(' . $ender->id . ')');
-is($claimed, $blocking, 'a worker has the first of two jobs of a queue');
-value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
-    updated_at = now() - interval '1 hour' WHERE id = $behind");
+
+sub parked_by_hand {
+    my $job = add_job($node, 'work', q{queue_name => 'lost'});
+    value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
+        updated_at = now() - interval '1 hour' WHERE id = $job");
+    value($node, 'SELECT pulse_internal.promote_marked(256)');
+    value($node, "UPDATE pulse.job SET state = 'parked' WHERE id = $job");
+    return $job;
+}
+
 value($node, 'SELECT pulse.sweep()');
-value($node, "BEGIN; SELECT pulse.complete($blocking, $token); PREPARE TRANSACTION 'p'");
-value($node, "COMMIT PREPARED 'p'");
+my $seen = parked_by_hand();
 my $observer = Pulse::Session->new($node);
 # It looks for two sweep intervals: for longer than a busy machine takes for the sweep.
 $observer->query(q{SET pulse.sweep_interval = '30s'});
@@ -120,14 +122,10 @@ wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event =
 value($node, 'SELECT pulse.sweep()');
 is($observer->answer, 0, 'and is silent after the sweep');
 $observer->quit;
-$ender->quit;
+value($node, "DELETE FROM pulse.job WHERE id = $seen");
 
-# A job parked by hand is still found, once no sweep repairs it.
-my $stranded = add_job($node, 'work', q{queue_name => 'lost'});
-value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
-    updated_at = now() - interval '1 hour' WHERE id = $stranded");
-value($node, 'SELECT pulse_internal.promote_marked(256)');
-value($node, "UPDATE pulse.job SET state = 'parked' WHERE id = $stranded");
+# Without a sweep the job is found.
+my $stranded = parked_by_hand();
 like(value($node, 'SELECT * FROM pulse.verify()'), qr/P8\|$stranded\|stranded behind queue 'lost'/,
     'a stranded job is found');
 value($node, "DELETE FROM pulse.job WHERE id = $stranded");
