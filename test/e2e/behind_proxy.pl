@@ -63,7 +63,9 @@ sub page_is_within {
 
 # What a question agrees to, whatever the words.
 sub agree {
-    $browser->js('document.querySelector("main form[method=post] button[type=submit]").click()');
+    $browser->js('const form = document.querySelector("main form[method=post]");'
+          . 'if (form.elements.priority) form.elements.priority.value = "1";'
+          . 'form.querySelector("button[type=submit]").click()');
     return;
 }
 

@@ -79,14 +79,18 @@ sub start_worker {
     return;
 }
 
+# Before the operator's first change, too, there are limits to reach.
+value($node, q{INSERT INTO setting
+    SELECT s.queue_name, s.total, s.concurrency, s.paused, clock_timestamp()
+      FROM pulse.set_queue('r', concurrency => 2, total => 3) AS s});
 for my $round (1 .. 3) {
     value($node, qq{SELECT count(pulse.add_job('work', priority => n % 3, queue_name =>
         concat_ws('/', 'r', floor(random() * 3), CASE WHEN n % 5 > 0 THEN floor(random() * 4) END)))
         FROM generate_series(1, $jobs) AS n});
-    start_sweeper();
-    start_worker() for 1 .. 8;
     my $operator = Pulse::Session->new($node);
     $operator->ask($steer);
+    start_sweeper();
+    start_worker() for 1 .. 8;
     push @sessions, $operator;
     for my $kill (1 .. 6) {
         my $starts = value($node, 'SELECT count(*) FROM start');
@@ -145,7 +149,7 @@ is(value($node, q{SELECT * FROM judged WHERE taken > total OR is_queue AND own >
 cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jobs / 10,
     'limits were reached');
 note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
-    || ' at a limit' FROM judged});
+    || ' at a limit, ' || (SELECT count(*) FROM setting) || ' settings' FROM judged});
 
 # One session takes one job at a time: of a level with one place, and of queues with one place each,
 # of which two share a queue bucket. It ends a job before the next claim or together with it.
