@@ -1,6 +1,6 @@
-// Claiming: the scan over the due rows of one task in order. The scan begins each priority at its
-// low-water mark, and raises the low-water mark over the entries it has passed. It can also reserve
-// a range of rows for its claim.
+// The scan of a claim over the due rows of one task, in order. It begins each priority at the
+// low-water mark of that priority, which it raises over the entries it has passed. It can also
+// reserve a range of rows for its claim.
 #pragma once
 
 #include "access/ordered_scan.hpp"
