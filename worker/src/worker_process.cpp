@@ -233,8 +233,9 @@ void WorkerProcess::reload() {
   service_manager_.end_reload();
 }
 
-// Whatever cannot be read stays as before. Nobody asks again for what the machine had no descriptor
-// or memory for: so the worker does. New programs get the variables, so programs are replaced last.
+// A file that the worker cannot read leaves the settings from before. No operator sends SIGHUP
+// again because descriptors or memory were short, so the worker reads again by itself. New programs
+// get the variables, so the worker replaces programs last.
 void WorkerProcess::read_again() {
   bool is_read = read_variables_again();
   if (has_begun_) {

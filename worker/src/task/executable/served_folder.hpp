@@ -30,7 +30,7 @@ class ServedFolder {
   // The tasks served now. Where the folder cannot be listed, the tasks are those of the last list,
   // and `failure` says why; but a usual folder that never had a task need not exist.
   TasksFolder::Listing list();
-  // The same while a task is missing: a folder that is away has no task, and says so to nobody.
+  // The same while a task is missing: a folder that is away has no task, without a refusal.
   TasksFolder::Listing list_present();
   // The folder that was found last, with links resolved, or else the path.
   const std::string& path() const;
