@@ -352,6 +352,11 @@ void end_wait_walk(int group) {
   pg_atomic_fetch_or_u64(&database->freed_levels, mask);
 }
 
+void begin_next_walk_at(int group, int bucket) {
+  pg_atomic_write_u32(&this_database()->level_groups[group].next_bucket,
+                      static_cast<uint32>(bucket));
+}
+
 void put_wait_back(const WaitWalk& walk, int bucket) {
   set_bit(this_database()->level_groups[walk.group].waits, bucket);
 }

@@ -135,6 +135,8 @@ struct WaitWalk {
 WaitWalk begin_wait_walk(int group);
 // Takes the next queue bucket, and clears its bit. False: no more queue buckets.
 bool take_wait(WaitWalk* walk, int* bucket);
+// Where the next walk begins. Until this is said, at the queue bucket behind the last one taken.
+void begin_next_walk_at(int group, int bucket);
 // Clears the group's bit in `waiting_levels`, when no queue waits in the group any more.
 void end_wait_walk(int group);
 // Sets the bit of the queue bucket again.

@@ -11,31 +11,35 @@
 namespace pulse {
 namespace {
 
-constexpr BucketNames kNoNames = {-1, 0, 0, false};
+constexpr BucketNames kNoNames = {-1, 0, 0, 0, false};
 constexpr WaitWalk kNoWalk = {-1, 0, 0};
 
-// Where the last call of this session ended: behind this queue of a queue bucket.
-struct CallEnd {
-  int bucket = -1;
-  char name[4 * kMaxName + 1];  // a character has four bytes at most
+// Which queue of a queue bucket had the last turn in this session, while others of the bucket
+// waited.
+struct LastTurn {
+  int bucket;
+  char name[4 * kMaxName + 1];  // a character has four bytes at most; empty: no turn to go on with
 };
-CallEnd call_end;
+// Of the queue buckets with one remainder the latest has the entry.
+constexpr int kLastTurns = 64;
+LastTurn last_turns[kLastTurns];
 
-void remember_call_end(const BucketNames& names) {
-  const text* name = DatumGetTextPP(names.name);
+void remember_turn(int bucket, Datum queue) {
+  LastTurn& turn = last_turns[bucket % kLastTurns];
+  const text* name = DatumGetTextPP(queue);
   size_t length = VARSIZE_ANY_EXHDR(name);
-  if (length >= sizeof(call_end.name)) return;
-  memcpy(call_end.name, VARDATA_ANY(name), length);
-  call_end.name[length] = '\0';
-  call_end.bucket = names.bucket;
+  if (length >= sizeof(turn.name)) return;
+  memcpy(turn.name, VARDATA_ANY(name), length);
+  turn.name[length] = '\0';
+  turn.bucket = bucket;
 }
 
 BucketNames names_of_bucket(int bucket) {
-  Datum first = CStringGetTextDatum("");
-  if (bucket != call_end.bucket) return {bucket, first, 0, false};
-  call_end.bucket = -1;
-  Datum resumed = CStringGetTextDatum(call_end.name);
-  return {bucket, resumed, resumed, false};
+  LastTurn& turn = last_turns[bucket % kLastTurns];
+  Datum resumed = CStringGetTextDatum(bucket == turn.bucket ? turn.name : "");
+  if (VARSIZE_ANY_EXHDR(DatumGetTextPP(resumed)) == 0) return {bucket, resumed, 0, 0, false};
+  turn.name[0] = '\0';
+  return {bucket, resumed, resumed, 0, false};
 }
 
 bool is_behind_resumed(const BucketNames& names) {
@@ -55,6 +59,7 @@ bool next_name(PromotionBudget* budget, BucketNames* names) {
     found = next_queue(&budget->names.rows, &at, &names->name, true);
   }
   if (found && !(names->is_again && is_behind_resumed(*names))) return true;
+  if (names->resumed != 0 && names->started == 0) remember_turn(names->bucket, names->resumed);
   names->bucket = -1;
   return false;
 }
@@ -67,7 +72,7 @@ void end_names(PromotionBudget* budget, BucketNames* names) {
   if (!next_name(budget, names)) return;
   keep_queue_mark(budget, {names->name, names->bucket}, {0, 0, false, true, false, false, -1});
   if (names->is_again) return;
-  remember_call_end(last);
+  remember_turn(last.bucket, last.name);
   search_marks_from(last.bucket);
 }
 
@@ -99,26 +104,36 @@ bool next_marked(QueueSource* source, Candidate* candidate) {
 }
 
 void answer_mark(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
-  PromotionBudget* budget = static_cast<MarkSource*>(source)->budget;
-  if (outcome.starts == 0) budget->free_checks--;
-  keep_queue_mark(budget, queue, outcome);
+  auto* marks = static_cast<MarkSource*>(source);
+  if (outcome.starts > 0)
+    marks->names.started = queue.name;
+  else
+    marks->budget->free_checks--;
+  keep_queue_mark(marks->budget, queue, outcome);
 }
 
 // Takes the next queue bucket of the group. False: the walk has ended.
 bool next_waiting_bucket(FreedLevelSource* levels) {
+  int group = levels->walk.group;
   if (levels->met_lock) {
-    return_freed_level(levels->walk.group);
+    return_freed_level(group);
     return false;
   }
-  if (levels->is_blocked && waits_for_one_level(levels->walk.group)) return false;
+  if (levels->is_blocked && waits_for_one_level(group)) {
+    begin_next_walk_at(group, levels->next_bucket);
+    return false;
+  }
   int bucket;
   if (!take_wait(&levels->walk, &bucket)) {
-    end_wait_walk(levels->walk.group);
+    begin_next_walk_at(group, levels->next_bucket);
+    end_wait_walk(group);
     return false;
   }
-  if (levels->budget->places_left <= 0 || --levels->buckets_left < 0) {
+  bool is_full = levels->budget->places_left <= 0;
+  if (is_full || --levels->buckets_left < 0) {
     put_wait_back(levels->walk, bucket);
-    return_freed_level(levels->walk.group);
+    return_freed_level(group);
+    begin_next_walk_at(group, is_full ? levels->next_bucket : bucket);
     return false;
   }
   note_wait_taken(bucket);
@@ -133,6 +148,7 @@ bool next_group(FreedLevelSource* levels) {
   if (levels->buckets_left <= 0 || levels->budget->places_left <= 0 || !take_freed_level(&group))
     return false;
   levels->walk = begin_wait_walk(group);
+  levels->next_bucket = levels->walk.position;
   levels->met_lock = levels->is_blocked = false;
   return true;
 }
@@ -148,8 +164,18 @@ bool next_freed(QueueSource* source, Candidate* candidate) {
 
 void answer_freed(QueueSource* source, const Candidate& queue, const Outcome& outcome) {
   auto* levels = static_cast<FreedLevelSource*>(source);
+  bool is_blocked = outcome.blocking_group == levels->walk.group;
+  BucketNames* names = &levels->names;
+  if (outcome.starts > 0) {
+    names->started = queue.name;
+    levels->next_bucket = queue.bucket + 1;
+  } else if (is_blocked && names->started != 0 && !names->is_again) {
+    // The next walk goes on with the queues of this bucket, but once around the bucket only.
+    remember_turn(queue.bucket, names->started);
+    levels->next_bucket = queue.bucket;
+  }
   levels->met_lock |= outcome.met_lock;
-  levels->is_blocked |= outcome.blocking_group == levels->walk.group;
+  levels->is_blocked |= is_blocked;
   keep_queue_mark(levels->budget, queue, outcome);
 }
 
@@ -171,7 +197,7 @@ MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
 void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }
 
 FreedLevelSource begin_freed_levels(PromotionBudget* budget, int max_buckets) {
-  return {{next_freed, answer_freed}, budget, kNoNames, max_buckets, kNoWalk, false, false};
+  return {{next_freed, answer_freed}, budget, kNoNames, max_buckets, kNoWalk, 0, false, false};
 }
 
 void end_freed_levels(FreedLevelSource* levels) {

@@ -35,6 +35,7 @@ struct BucketNames {
   int bucket;     // -1: no further name
   Datum name;     // of the last queue
   Datum resumed;  // the last queue of the last call; 0: the names begin with the first
+  Datum started;  // the last queue of which this call has started a job; 0: none
   bool is_again;  // the names up to `resumed` are coming
 };
 
@@ -58,6 +59,7 @@ struct FreedLevelSource : QueueSource {
   BucketNames names;
   int buckets_left;  // how many more queue buckets the source may name
   WaitWalk walk;     // group -1: no walk
+  int next_bucket;   // at which the next walk begins: queues that found no place come first
   // Of the queues of the bucket: a lock was busy, and a level of the group blocks a queue again.
   bool met_lock;
   bool is_blocked;
