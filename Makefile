@@ -88,13 +88,14 @@ ISOLATION_OPTS = --inputdir=$(SRC)/test/isolation --load-extension=$(EXT)
 #   -isystem           the server's headers come first and without noise under -Wextra
 #   -fno-exceptions, -fno-rtti, -fno-threadsafe-statics   nothing may need the C++ runtime: an
 #                      exception must never meet the server's longjmp, and the C compiler links
+#   -fvisibility=hidden   calls within the library are direct; see extension/server/postgres.hpp
 #   -Wno-register      PostgreSQL 15's headers still say `register`
 #   with_llvm          off: bitcode helps to inline functions into JIT-compiled expressions, where no
 #                      function of a queue occurs; it would double the build and need clang
 override with_llvm = no
 PG_CPPFLAGS = -isystem $(includedir_server) -I$(SRC)/extension -DPULSE_VERSION='"$(EXTVERSION)"'
-PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-register \
-              -Wall -Wextra $(PULSE_CXXFLAGS)
+PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden \
+              -Wno-register -Wall -Wextra $(PULSE_CXXFLAGS)
 EXTRA_CLEAN = build output_iso
 
 # A make of its own with the same makefile: for a goal that needs other variables or a fresh look.

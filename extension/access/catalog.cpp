@@ -8,6 +8,10 @@ extern "C" {
 }
 
 namespace pulse {
+
+Catalog known_catalog;
+bool is_catalog_known = false;
+
 namespace {
 
 struct KnownRelation {
@@ -60,13 +64,11 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::remembered_key_key, "remembered_key_pkey", false},
 };
 
-Catalog known;
-bool is_valid = false;
 uint64 generation = 1;  // of the oids that catalog() reads next
 bool is_registered = false;
 
 void invalidate() {
-  is_valid = false;
+  is_catalog_known = false;
   generation++;
 }
 
@@ -76,13 +78,13 @@ void invalidate() {
 extern "C" void pulse_relation_changed(Datum, Oid changed) {
   if (changed == InvalidOid) return invalidate();
   for (const auto& relation : kRelations)
-    if (known.*relation.oid == changed) return invalidate();
+    if (known_catalog.*relation.oid == changed) return invalidate();
 }
 
 extern "C" void pulse_namespace_changed(Datum, int, uint32) { invalidate(); }
 
 Oid relation_named(const char* name) {
-  Oid oid = get_relname_relid(name, known.schema);
+  Oid oid = get_relname_relid(name, known_catalog.schema);
   if (!OidIsValid(oid))
     ereport(ERROR,
             (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"pulse.%s\" is missing", name),
@@ -92,7 +94,7 @@ Oid relation_named(const char* name) {
 
 Oid state_named(const char* type_name, const char* name) {
   Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(type_name),
-                             ObjectIdGetDatum(known.schema));
+                             ObjectIdGetDatum(known_catalog.schema));
   Oid oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
                             CStringGetDatum(name));
   if (!OidIsValid(oid)) elog(ERROR, "state \"%s\" is missing", name);
@@ -109,56 +111,57 @@ Oid trigger_function(const char* name) {
 
 void load_catalog() {
   require_served_sql();
-  known.schema = get_namespace_oid("pulse", false);
+  known_catalog.schema = get_namespace_oid("pulse", false);
   for (const auto& relation : kRelations)
-    known.*relation.oid = relation.is_in_0_1_0 ? relation_named(relation.name)
-                                               : get_relname_relid(relation.name, known.schema);
-  known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
-  known.task_queue = get_attnum(known.task, "queue");
-  known.task_dead_letter = get_attnum(known.task, "dead_letter");
-  known.queue_total = get_attnum(known.queue, "total");
-  known.queue_is_level = get_attnum(known.queue, "is_level");
-  known.queue_strict = get_attnum(known.queue, "is_strict");
-  known.queue_fair = get_attnum(known.queue, "fair");
-  known.queue_weight = get_attnum(known.queue, "weight");
-  known.queue_setting_rate = get_attnum(known.queue, "rate");
-  known.queue_setting_per = get_attnum(known.queue, "per");
-  known.queue_setting_burst = get_attnum(known.queue, "burst");
-  known.count_written_job =
-      known.has_index_lanes ? trigger_function("count_written_job") : InvalidOid;
-  known.state_ready = state_named("job_state", "ready");
-  known.state_parked = state_named("job_state", "parked");
-  known.state_running = state_named("job_state", "running");
-  known.finished_completed = state_named("finished_state", "completed");
-  known.finished_failed = state_named("finished_state", "failed");
-  known.finished_quarantined = state_named("finished_state", "quarantined");
-  known.finished_cancelled = state_named("finished_state", "cancelled");
+    known_catalog.*relation.oid = relation.is_in_0_1_0
+                                      ? relation_named(relation.name)
+                                      : get_relname_relid(relation.name, known_catalog.schema);
+  known_catalog.has_index_lanes = get_attnum(known_catalog.job, "index_lane") == kJobIndexLane;
+  known_catalog.task_queue = get_attnum(known_catalog.task, "queue");
+  known_catalog.task_dead_letter = get_attnum(known_catalog.task, "dead_letter");
+  known_catalog.queue_total = get_attnum(known_catalog.queue, "total");
+  known_catalog.queue_is_level = get_attnum(known_catalog.queue, "is_level");
+  known_catalog.queue_strict = get_attnum(known_catalog.queue, "is_strict");
+  known_catalog.queue_fair = get_attnum(known_catalog.queue, "fair");
+  known_catalog.queue_weight = get_attnum(known_catalog.queue, "weight");
+  known_catalog.queue_setting_rate = get_attnum(known_catalog.queue, "rate");
+  known_catalog.queue_setting_per = get_attnum(known_catalog.queue, "per");
+  known_catalog.queue_setting_burst = get_attnum(known_catalog.queue, "burst");
+  known_catalog.count_written_job =
+      known_catalog.has_index_lanes ? trigger_function("count_written_job") : InvalidOid;
+  known_catalog.state_ready = state_named("job_state", "ready");
+  known_catalog.state_parked = state_named("job_state", "parked");
+  known_catalog.state_running = state_named("job_state", "running");
+  known_catalog.finished_completed = state_named("finished_state", "completed");
+  known_catalog.finished_failed = state_named("finished_state", "failed");
+  known_catalog.finished_quarantined = state_named("finished_state", "quarantined");
+  known_catalog.finished_cancelled = state_named("finished_state", "cancelled");
 }
 
 }  // namespace
 
-const Catalog* catalog() {
+const Catalog* read_catalog() {
   if (!is_registered) {
     CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
     CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
     is_registered = true;
   }
-  while (!is_valid) {
+  while (!is_catalog_known) {
     // An invalidation during the lookups repeats the lookups; after an error the cache stays empty.
-    known.generation = generation;
+    known_catalog.generation = generation;
     load_catalog();
-    is_valid = known.generation == generation;
+    is_catalog_known = known_catalog.generation == generation;
   }
-  return &known;
+  return &known_catalog;
 }
 
 Oid clock_table() {
-  if (is_valid) return known.clock;
+  if (is_catalog_known) return known_catalog.clock;
   require_served_sql();
   return get_relname_relid("clock", get_namespace_oid("pulse", false));
 }
 
-bool may_be_0_1_0() { return !is_valid || !known.has_index_lanes; }
+bool may_be_0_1_0() { return !is_catalog_known || !known_catalog.has_index_lanes; }
 
 // Asks the job table for the version: with 0.1.0, another role may own a schema pulse_internal.
 Oid internal_function(const char* name, int count, const Oid* types) {

@@ -3,6 +3,10 @@
 // destructors, so no destructor may matter across a call that can ereport.
 #pragma once
 
+// What the server finds by its name is exported, and nothing else (-fvisibility=hidden): calls
+// within the library are direct then. The headers of servers since version 16 say the same.
+#define PGDLLEXPORT __attribute__((visibility("default")))
+
 extern "C" {
 #include "postgres.h"
 
