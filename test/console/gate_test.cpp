@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "admission/digest.hpp"
+#include "no_descriptors.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -108,6 +109,16 @@ TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
   for (const std::string& value : wrong) {
     EXPECT_EQ(status_of([&] { gate_->admit(with(value), Need::act); }), 401U) << value;
   }
+}
+
+TEST_F(GateTest, without_a_free_descriptor_the_tokens_from_before_count) {
+  Tokens tokens = read();
+  {
+    const NoDescriptors none;
+    EXPECT_TRUE(tokens.find_secret(secret_));
+  }
+  const std::string problem = tokens.new_problem().value_or("none");
+  EXPECT_TRUE(problem.ends_with("Too many open files")) << problem;
 }
 
 TEST_F(GateTest, without_tokens_all_may_look_and_none_may_act) {

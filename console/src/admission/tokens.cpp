@@ -87,7 +87,6 @@ std::variant<Tokens, std::string> Tokens::read(const std::string& path) {
   auto list = parse_tokens(tokens.text_);
   if (auto* problem = std::get_if<std::string>(&list)) return path + ": " + *problem;
   tokens.list_ = std::move(std::get<TokenList>(list));
-  tokens.checked_at_ = std::chrono::steady_clock::now();
   return tokens;
 }
 
@@ -95,10 +94,11 @@ void Tokens::refresh() {
   const auto now = std::chrono::steady_clock::now();
   if (path_.empty() || now - checked_at_ < std::chrono::seconds(1)) return;
   checked_at_ = now;
-  auto file = read_trusted_file(path_);
+  auto file = try_trusted_file(path_);
   problem_.reset();
-  if (auto* problem = std::get_if<std::string>(&file)) {
-    problem_ = std::move(*problem);
+  if (auto* refusal = std::get_if<FileRefusal>(&file)) {
+    problem_ = std::move(refusal->reason);
+    if (refusal->is_transient) return;
     text_.clear();
     list_.clear();
     return;

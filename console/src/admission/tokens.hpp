@@ -30,7 +30,7 @@ std::string token_line(const Token& token);
 
 // The present content of the file: a change of the file counts within a second, from any thread. Of
 // a file with lines that cannot be understood the other lines count; a file that cannot be read has
-// no token.
+// no token. While the process is out of descriptors or memory, the tokens read before still count.
 class Tokens {
  public:
   // Without a path there are none.

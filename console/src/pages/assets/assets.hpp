@@ -11,7 +11,7 @@ struct Asset {
   std::string_view text;
 };
 
-// assets.cpp is made of the files in pages/assets.
+// The build makes the source of these from the files in pages/assets.
 extern const Asset kAssets[3];
 
 }  // namespace pulse::console
