@@ -31,7 +31,8 @@ sub ask {
     my $banner = 'answered ' . ++$self->{asked};
     $psql->{stdout} = $psql->{stderr} = '';
     $psql->{stdin} .= "$query\n;\n\\echo '$banner'\n\\warn '$banner'\n";
-    $psql->{run}->pump_nb;
+    # Until all of the query is on its way: a test may ask and not come back for the answer.
+    do { $psql->{run}->pump_nb } while length $psql->{stdin};
     $self->{banner} = $banner;
     return;
 }
