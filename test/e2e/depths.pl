@@ -306,6 +306,25 @@ subtest 'a transaction that a recount does not show is counted by its commit' =>
     $worker = Pulse::SqlWorker->new($node, 'ann');
 };
 
+subtest 'jobs that a call does not read pass neither for due nor for none' => sub {
+    value($node, 'DELETE FROM pulse.job');
+    value($node, q{INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+        SELECT 'far', 'far', 'parked', now() + interval '1 day' FROM generate_series(1, 7);
+        INSERT INTO pulse.job (identifier, run_at)
+        SELECT 'far', now() + interval '1 day' FROM generate_series(1, 5)});
+    is(value($node, q{SELECT jobs, is_exact FROM pulse_internal.count_live(clock_timestamp(),
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1) WHERE state = 'scheduled'}), '12|t',
+        'parked jobs of tomorrow are scheduled, too');
+    # Each task has an index page of its own, at least.
+    value($node, q{INSERT INTO pulse.job (identifier, run_at)
+        SELECT repeat('x', 100) || n, now() + day * interval '1 day'
+          FROM generate_series(1, 900) AS n, generate_series(-1, 1, 2) AS day,
+               generate_series(1, 50)});
+    is(value($node, q{SELECT sum(ready) BETWEEN 1 AND 44999, bool_or(estimated)
+        FROM pulse.stats(1000, 'task')}), 't|t', 'of many tasks some due jobs are told, no others');
+    value($node, 'DELETE FROM pulse.job');
+};
+
 subtest 'names without end are counted together' => sub {
     value($node, 'DELETE FROM pulse.job');
     add_jobs($node, 'known', 2);
