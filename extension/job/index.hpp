@@ -2,7 +2,7 @@
 // several times as much as the entries themselves.
 //
 // sql/structure/tables.sql defines which indexes have an entry of a job, by two generated columns
-// and the predicates of the indexes. job_index.cpp repeats the rule for rows that C code writes
+// and the predicates of the indexes. index.cpp repeats the rule for rows that C code writes
 // directly. test/pgtap/index_lane.sql compares both for every job state.
 #pragma once
 

@@ -1,5 +1,5 @@
 -- Producers: add_job, add_jobs, remove_job. A job without a key takes no lock that another session
--- waits for. Adds and removals under one key wait for each other until commit (sql/key.sql). A key
+-- waits for. Adds and removals under one key wait for each other until commit (key.sql). A key
 -- is unique among waiting jobs: a running job gives up the key to the next add.
 
 -- Two array payloads of one key are concatenated as text, so that no element changes.

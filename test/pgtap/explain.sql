@@ -1,5 +1,5 @@
--- sql/explain/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks
--- no worker serves.
+-- sql/explain/explain.sql, explain/job.sql and monitor/fleet.sql: why a job does not run, and which
+-- tasks no worker serves.
 \ir support/setup.psql
 SELECT plan(111);
 

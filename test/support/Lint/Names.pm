@@ -4,7 +4,7 @@ package Lint::Names;
 use strict;
 use warnings;
 use JSON::PP;
-use Lint::Tree qw(found slurp files sources is_of_lint);
+use Lint::Tree qw(found slurp files sources is_of_lint without_comment);
 
 sub check_names {
     for (grep { !m{^test/} } files()) {
@@ -20,6 +20,35 @@ sub check_names {
         }
     }
     return;
+}
+
+# The files that comments and pages name are there. What stands for a name has capitals or a sigil.
+sub check_files_named {
+    my %is_there = map { ($_ => 1) } map { suffixes($_) } files();
+    for my $file (grep { /\.(?:[ch]pp|sql|spec|pl|pm|md)$/ && !is_of_lint($_) } files()) {
+        my $number = 0;
+        for my $line (slurp($file)) {
+            $number++;
+            my $said = $file =~ /\.md$/ ? $line : comment_of($file, $line);
+            while ($said =~ m{(?<![\w./*<\$-])((?:\w+/)*[a-z]\w*\.(?:cpp|hpp|sql|spec|pl|pm))\b}g) {
+                found("$file:$number", "there is no $1; name the file that is meant")
+                  if !$is_there{$1};
+            }
+        }
+    }
+    return;
+}
+
+# A file's name behind each of its folders.
+sub suffixes {
+    my @parts = split m{/}, $_[0];
+    return map { join '/', @parts[ $_ .. $#parts ] } 0 .. $#parts;
+}
+
+sub comment_of {
+    my ($file, $line) = @_;
+    my $code = without_comment($file, $line);
+    return substr $line, length $code;
 }
 
 sub check_versions {

@@ -1,5 +1,5 @@
 // Execution: a running task, as far as the decisions about it need to know. The interface exists
-// for the tests' double; executable_starter.cpp makes the real executions.
+// for the tests' double; task/executable/starter.cpp makes the real executions.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Task message: one line of PULSE_FD, read. task_output.hpp lists the kinds of lines.
+// Task message: one line of PULSE_FD, read. output.hpp lists the kinds of lines.
 #pragma once
 
 #include <optional>

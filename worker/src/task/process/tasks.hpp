@@ -1,4 +1,4 @@
-// Tasks that are run by persistent processes: --process. See process_group.hpp and docs/tasks.md.
+// Tasks that are run by persistent processes: --process. See group.hpp and docs/tasks.md.
 #pragma once
 
 #include <memory>
