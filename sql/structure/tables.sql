@@ -7,13 +7,6 @@ CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.worker_id_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.attachment_seq AS bigint;
 
--- Both sequences begin at a random place in their first sixteenth. So a worker that outlives an
--- installation shares no token and no worker id with the next installation.
-SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
-    ('x0000000' || pg_catalog.translate(
-       pg_catalog.left(pg_catalog.gen_random_uuid()::text, 10), '-', ''))::bit(64)::bigint, false)
-  FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
-
 -- The hash that gives a queue a queue mark in shared memory. It must never change: an index uses
 -- it.
 CREATE FUNCTION pulse_internal.queue_bucket(queue_name text) RETURNS smallint
