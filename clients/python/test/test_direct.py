@@ -245,7 +245,7 @@ def test_a_server_that_is_away_is_said_once_and_so_is_its_return(monkeypatch):
             await asyncio.gather(worker._claims.ask("", [], 1), worker._sweep())
             server.calls = 3
     asyncio.run(main())
-    lost = "pg_pulse: the connection is lost, and the worker connects anew: refused, 2 are left"
+    lost = "pg_pulse: reconnecting: refused, 2 are left"
     assert said == [lost, "pg_pulse: connected again"] * 2
 
 

@@ -180,8 +180,7 @@ class Direct:
             self._complain(error)
         elif session not in self._stale:
             self._is_away, self._stale = True, {self._claims, self._beats}
-            output.say("pg_pulse: the connection is lost, and the worker connects anew: "
-                       + " ".join(str(error).split()))
+            output.say(f"pg_pulse: reconnecting: {' '.join(str(error).split())}")
 
     def _notice(self, notice):
         if notice.sqlstate == "PU100":
