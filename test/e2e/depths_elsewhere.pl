@@ -41,8 +41,12 @@ sub stop_reader {
     my ($reader, $prober, $watcher) = @_;
     my $is_held = q{SELECT count(*) FROM pg_stat_activity WHERE pid = } . $prober->backend_pid
       . q{ AND wait_event = 'pg_pulse depths'};
+    my $pid = $reader->backend_pid;
     for (1 .. 500) {
-        kill 'STOP', $reader->backend_pid;
+        # Between two stops it has time for a reading.
+        $prober->query('SELECT count(*) FROM pulse_internal.depths()');
+        kill 'STOP', $pid;
+        Pulse::Lines::pause() until slurp_file("/proc/$pid/stat") =~ /\) T /;
         $prober->ask('SELECT count(*) FROM pulse_internal.depths()');
         for (1 .. 50) {
             $watcher->ask($is_held);
@@ -50,7 +54,7 @@ sub stop_reader {
             return if $watcher->answer eq '1';
             last if $prober->has_answered;
         }
-        kill 'CONT', $reader->backend_pid;
+        kill 'CONT', $pid;
         $_->answer for $watcher, $prober;
     }
     die "never: a reader stopped while it has the lock\n";
