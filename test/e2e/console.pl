@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Pulse::Console;
 use Pulse::Lines;
 use Pulse::Program;
+use Pulse::Prose;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
@@ -263,7 +264,7 @@ subtest 'completion and manual know every command, and pages no other' => sub {
     my $manual = slurp_file('console/share/pulse.1');
     is_deeply([ grep { $manual !~ /\b$_\b/ } @commands ], [], 'the manual has each');
     my %known = map { $_ => 1 } @commands;
-    my @named = map { slurp_file($_) =~ /(?:^|`)pulse ([a-z]+)\b/mg }
+    my @named = map { prose_of($_) =~ /(?:^|`)pulse ([a-z]+)\b/mg }
       glob 'README.md docs/*.md docs/recipes/*.md worker/*.md';
     cmp_ok(scalar @named, '>', 20, 'the pages name commands');
     is_deeply([ grep { !$known{$_} } @named ], [], 'and only such as there are');

@@ -8,6 +8,7 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::NodeLibrary;
+use Pulse::Prose;
 use Pulse::Server;
 use Pulse::Worker;
 
@@ -30,7 +31,7 @@ sub run_in {
 }
 
 my %block;
-my $readme = slurp_file('clients/node/README.md');
+my $readme = prose_of('clients/node/README.md');
 push @{ $block{ $2 || $1 } }, $3 while $readme =~ /^```(\w+) ?(\S*)\n(.*?)^```$/msg;
 
 my ($file) = run_in("$root/clients/node", "npm pack --silent --pack-destination '$folder'")
@@ -45,7 +46,7 @@ mkdir "$folder/shop" or die "$folder/shop: $!\n";
 my ($install, $run) = @{ $block{sh} };
 is($install, "npm install pg-pulse\n", 'the first step');
 run_in("$folder/shop", "npm install --no-audit --no-fund ../$file");
-my ($from_clone) = $readme =~ /^`(npm install "\$\(npm pack [^`]*)`/m;
+my ($from_clone) = $readme =~ /`(npm install "\$\(npm pack [^`]*)`/;
 symlink $root, "$folder/pg_pulse" or die "$folder/pg_pulse: $!\n";
 mkdir "$folder/other" or die "$folder/other: $!\n";
 run_in("$folder/other", "$from_clone && node -e \"require('pg-pulse')\"");

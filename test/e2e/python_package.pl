@@ -7,6 +7,7 @@ use Cwd qw(getcwd);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Prose;
 use Pulse::PythonLibrary;
 use Pulse::Server;
 
@@ -25,7 +26,7 @@ sub run_in {
 }
 
 my %block;
-my $readme = slurp_file('clients/python/README.md');
+my $readme = prose_of('clients/python/README.md');
 push @{ $block{ $2 || $1 } }, $3 while $readme =~ /^```(\w+) ?(\S*)\n(.*?)^```$/msg;
 
 run_in($folder, "cp -R '$root/clients/python' source && rm -rf source/test");

@@ -6,8 +6,9 @@ use warnings FATAL => 'all';
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Prose;
 
-my $readme = slurp_file('README.md');
+my $readme = prose_of('README.md');
 
 # The text below a heading of the second level.
 sub section {
@@ -28,11 +29,11 @@ subtest 'what it needs' => sub {
     my $needs = section('What it needs');
     like($needs, qr/\b\Q$_\E\b/, "not on $_") for 'Amazon RDS', 'Cloud SQL', 'Supabase', 'Neon';
     my ($kernel) = $needs =~ /needs Linux ([\d.]+) or later/;
-    like(slurp_file('docs/recovery.md'), qr/needs Linux \Q$kernel\E or later/,
+    like(prose_of('docs/recovery.md'), qr/needs Linux \Q$kernel\E or later/,
         'the same Linux as in docs/recovery.md');
     my @suites = $needs =~ /PostgreSQL (\d+) on Debian 12 or (\d+) on Debian 13/;
     my ($others) = $needs =~ /the suites also ran on \[([^\]]+)\]\(docs\/versions\.md\)/;
-    my $versions = slurp_file('docs/versions.md');
+    my $versions = prose_of('docs/versions.md');
     like($versions, qr/PostgreSQL of Debian 12, $suites[0], and of Debian 13, $suites[1]:/,
         'the same servers as in docs/versions.md');
     like($versions, qr/^\| $_ \| yes /m, "with $_ in the grid") for $others =~ /\d+/g;
@@ -49,13 +50,13 @@ subtest 'three ways to begin' => sub {
         'from the clone of what is read, wherever that is');
     like($ways[0], qr/`sudo apt-get update && sudo apt-get install git make` first/,
         'after what a new system lacks, whose apt may have no lists yet');
-    like($ways[0], qr/lacks `sudo`\s+leaves the word out, and types `runuser -u postgres --`/,
+    like($ways[0], qr/lacks `sudo` leaves the word out, and types `runuser -u postgres --`/,
         'also as root without sudo');
     is(scalar @ways, 4, 'are three');
     like($ways[1], qr/^\*\*Look\*\*: `make demo`/, 'the first is the demo');
     has_target('demo');
     my ($page) = $ways[2] =~ /\]\(([^)]+)\)/;
-    like(slurp_file($page), qr/^\*\*Without installing\*\*, a private server/m,
+    like(prose_of($page), qr/^\*\*Without installing\*\*, a private server/m,
         "the second is $page, which has a server that needs no installation");
     like($ways[3], qr/^\*\*Docker\*\*/, 'the third is Docker');
 };

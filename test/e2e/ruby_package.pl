@@ -7,6 +7,7 @@ use Cwd qw(getcwd);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Prose;
 use Pulse::RubyLibrary;
 use Pulse::Server;
 
@@ -26,7 +27,7 @@ sub run_in {
 }
 
 my %block;
-my $readme = slurp_file('clients/ruby/README.md');
+my $readme = prose_of('clients/ruby/README.md');
 push @{ $block{ $2 || $1 } }, $3 while $readme =~ /^```(\w+) ?(\S*)\n(.*?)^```$/msg;
 
 my $gem = "$folder/pg_pulse-0.2.0.gem";
@@ -42,8 +43,8 @@ append_to_file("$folder/shop/$_", $block{$_}[0]) for qw(Gemfile app.rb);
 my ($install, $run) = @{ $block{sh} };
 is($install, "bundle install\n", 'the first step');
 run_in("$folder/shop", 'bundle install --local');
-my ($line) = $readme =~ m{^`(gem 'pg_pulse', path: '~/[^`]*)`}m;
-my ($settings) = $readme =~ /^`(bundle config set [^`]*)` comes before/m;
+my ($line) = $readme =~ m{`(gem 'pg_pulse', path: '~/[^`]*)`};
+my ($settings) = $readme =~ /`(bundle config set [^`]*)` comes before/;
 symlink $root, "$folder/pg_pulse" or die "$folder/pg_pulse: $!\n";
 mkdir "$folder/clone" or die "$folder/clone: $!\n";
 append_to_file("$folder/clone/Gemfile", "$line\n");
