@@ -55,6 +55,8 @@ struct DatabaseState {
   // A bit for each queue bucket, set when a queue of the entry may be promoted. Then a bit for each
   // parent bucket, set when a job that waits for a parent of the entry may start.
   pg_atomic_uint64 promotion_marks[kPromotionMarkWords];
+  // The promotion mark at which the next call begins to search, of whichever session.
+  pg_atomic_uint32 next_promotion_mark;
   // The parent buckets of the jobs that wait for a parent and were checked, and perhaps further
   // entries.
   pg_atomic_uint64 awaited_parents[kParentWords];

@@ -204,11 +204,11 @@ void note_sweep(TimestampTz at) {
   if (begin_pending()) lower_time(&pending.sweep_due, at);
 }
 
-// Where the next call begins to search: behind the last promotion mark that a call took, so that no
-// queue waits behind a queue whose jobs end again and again. A call that finds none begins anew.
-static int next_bucket = 0;
-
-void search_marks_from(int bucket) { next_bucket = bucket; }
+// The next call begins to search behind the last promotion mark that a call took, so that no queue
+// waits behind a queue whose jobs end again and again. A call that finds none begins anew.
+void search_marks_from(int bucket) {
+  pg_atomic_write_u32(&this_database()->next_promotion_mark, static_cast<uint32>(bucket));
+}
 
 // Takes a promotion mark. The commit still publishes a promotion mark that this transaction sets
 // itself.
@@ -230,9 +230,10 @@ bool take_promotion_mark(int* bucket) {
   DatabaseState* database = this_database();
   if (!database) return false;
   // The first word comes once more at the end.
-  const uint64 first_buckets = PG_UINT64_MAX << (next_bucket % 64);
+  const int first = static_cast<int>(pg_atomic_read_u32(&database->next_promotion_mark));
+  const uint64 first_buckets = PG_UINT64_MAX << (first % 64);
   for (int i = 0; i <= kPromotionMarkWords; i++) {
-    int at = (next_bucket / 64 + i) % kPromotionMarkWords;
+    int at = (first / 64 + i) % kPromotionMarkWords;
     uint64 word =
         pg_atomic_read_u64(&database->promotion_marks[at]) | pending.own_promotion_marks.words[at];
     if (i == 0) word &= first_buckets;

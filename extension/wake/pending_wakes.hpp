@@ -77,7 +77,7 @@ void note_level_settings(bool of_members);
 // Takes the next promotion mark, of shared memory or of this transaction; an abort sets the
 // promotion mark again. False when none is set.
 bool take_promotion_mark(int* bucket);
-// The next call begins with this promotion mark.
+// The next call, of whichever session, begins with this promotion mark.
 void search_marks_from(int bucket);
 
 // Takes a level group with a freed place and waiting queues; an abort returns the group. False when

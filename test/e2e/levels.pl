@@ -152,6 +152,12 @@ cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jo
 note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
     || ' at a limit, ' || (SELECT count(*) FROM setting) || ' settings' FROM judged});
 
+# After which starts not each of four members comes among the next six.
+sub late_turns {
+    my (@started) = @_;
+    return join ' ', grep { (uniq @started[ $_ .. $_ + 5 ]) < 4 } 0 .. 12;
+}
+
 # One session takes jobs of a level with one place, or of queues with one place each. It takes one
 # job at a time, or two, of which one can be of a queue beside the level. It ends jobs before the
 # next claim or together with it.
@@ -195,12 +201,30 @@ for my $case ([1, 3, 'lv/', qw(221 59 x y)], [2, 3, 'lv/', qw(221 59 x y)],
               PERFORM pulse.deregister_worker(worker);
             END \$\$;
             SELECT string_agg(member, ' ' ORDER BY n) FROM started WHERE member <> 'beside'});
-        my @started = split / /, $said;
-        my @late = grep { my $first = $_; (uniq @started[ $first .. $first + 5 ]) < 4 } 0 .. 12;
-        is("@late", '', "each of $prefix… has its turn in claims of $jobs, ended by $end")
+        is(late_turns(split / /, $said), '',
+            "each of $prefix… has its turn in claims of $jobs, ended by $end")
           or diag $said;
     }
 }
+
+subtest 'queues have turns among sessions that end after each claim' => sub {
+    my @queues = map { "tenant-$_" } qw(153 x y z);
+    is(value($node, "SELECT count(DISTINCT pulse_internal.queue_bucket(m))
+        FROM unnest('{@{[ join ',', @queues ]}}'::text[]) AS m"), 4, 'four queue buckets');
+    # A sweep may open jobs of all queues, which then start by their ids.
+    value($node, qq{DELETE FROM pulse.job; SELECT pulse.add_job('go', queue_name => m)
+        FROM generate_series(1, 6), unnest('{@{[ join ',', @queues ]}}'::text[]) AS m});
+    my @started;
+    for (1 .. 24) {
+        my $one = Pulse::SqlWorker->new($node, 'one');
+        my $job = $one->claim;
+        push @started, value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
+        $one->complete($job);
+        $one->query('SELECT pulse.deregister_worker(' . $one->id . ')');
+        $one->quit;
+    }
+    is(late_turns(@started), '', 'one job each') or diag "@started";
+};
 
 subtest 'whoever waits for an open claim of a level pauses' => sub {
     value($node, q{DELETE FROM pulse.job; SELECT pulse.set_queue('big', total => 1000);
