@@ -81,10 +81,9 @@ PULSE_FUNCTION(pulse_add_backlog_reading) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.backlog(): a reader of depths, so the call asks for the first count.
+// pulse_internal.backlog()
 PULSE_FUNCTION(pulse_backlog) {
   pulse::begin_result_rows(fcinfo);
-  if (!pulse::are_depths_known()) pulse::recount_if_due();
   pulse::BacklogReading readings[pulse::kBacklogReadings];
   int count = pulse::read_backlog(readings);
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
