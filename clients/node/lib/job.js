@@ -32,16 +32,18 @@ class JobCancelled extends Error {
 class Job {
   #port
   #document
+  #spelled
   #stop
 
-  constructor(port, message, text) {
+  /** `spelled` returns the payload or the checkpoint of an earlier attempt as it was spelled. */
+  constructor(port, message, spelled) {
     this.#port = port
     this.#document = message.job
+    this.#spelled = spelled
     // Names the job among those of the program, as the worker has written it.
     this.key = message.id
     this.id = String(message.job.id)
     this.payload = message.payload
-    this.text = text
     this.isOver = false
     this.isCompleted = false
   }
@@ -58,7 +60,7 @@ class Job {
 
   /** The payload as the producer has spelled it, with every digit. */
   get payloadText() {
-    return memberText(this.text, 'payload')
+    return this.#spelled('payload')
   }
 
   /** The checkpoint of an earlier attempt; null without one. */
@@ -67,7 +69,7 @@ class Job {
   }
 
   get lastCheckpointText() {
-    return memberText(memberText(this.text, 'job'), 'checkpoint')
+    return this.#spelled('checkpoint')
   }
 
   /** Aborted when the job is to end: cancelled, past a limit, or shutdown. */
@@ -127,12 +129,17 @@ class Job {
   }
 }
 
+/** The job of a line of the worker. */
+function ofLine(port, message, line) {
+  return new Job(port, message, (member) =>
+    memberText(member === 'payload' ? line : memberText(line, 'job'), member))
+}
+
 /** The job of a row of a claim, which has id, token, and the whole claimed_job as text. */
 function claimed(port, { id, token, text }) {
-  const document = JSON.parse(text)
-  const job = { ...document, id, token, attempt: document.attempts }
-  return new Job(port, { id, payload: document.payload, job },
-    `{"payload":${memberText(text, 'payload')},"job":${text}}`)
+  const job = JSON.parse(text)
+  Object.assign(job, { id, token, attempt: job.attempts })
+  return new Job(port, { id, payload: job.payload, job }, (member) => memberText(text, member))
 }
 
 // A handler may take a method out of the job: async (payload, { progress }) => …
@@ -151,4 +158,4 @@ for (const member of times) {
   })
 }
 
-module.exports = { claimed, Job, JobCancelled }
+module.exports = { claimed, Job, JobCancelled, ofLine }

@@ -5,7 +5,7 @@
 // Always holds: the handler of a job in #running runs; each job gets one answer, and no line after
 // the answer.
 const { Socket } = require('node:net')
-const { Job } = require('./job')
+const { ofLine } = require('./job')
 const { lineOf } = require('./json')
 const { attempt, answerOf } = require('./outcome')
 
@@ -51,7 +51,7 @@ class Program {
 
   #handle(line) {
     const message = JSON.parse(line)
-    if (!('cancel' in message)) return this.#run(new Job(this, message, line), message.task)
+    if (!('cancel' in message)) return this.#run(ofLine(this, message, line), message.task)
     const job = this.#running.get(message.cancel)
     // The claim is over because the handler's own transaction has completed the job, and the
     // handler may go on.

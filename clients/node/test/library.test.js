@@ -116,7 +116,7 @@ test('what is no task is refused at once', () => {
 
 function jobWith(told) {
   const tell = (job, members) => told.push(JSON.parse(JSON.stringify(members)))
-  return new Job({ tell }, { id: '1', payload: {}, job: { id: '1' } }, '{}')
+  return new Job({ tell }, { id: '1', payload: {}, job: { id: '1' } })
 }
 
 test('what a job says of itself, also by methods that a handler has taken out', () => {
@@ -172,7 +172,7 @@ test('a program that calls work() again and again has one routing of its console
 
 test('ids of parents are texts, as all ids', () => {
   const job = { id: '9', parents: [{ id: 7, key: 'a', state: 'completed', result: { id: 1 } }] }
-  assert.deepStrictEqual(new Job({}, { id: '9', job }, '').parents, [
+  assert.deepStrictEqual(new Job({}, { id: '9', job }).parents, [
     { id: '7', key: 'a', state: 'completed', result: { id: 1 } },
   ])
   assert.strictEqual(jobWith([]).parents, null)
