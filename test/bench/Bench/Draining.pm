@@ -6,16 +6,21 @@ use warnings;
 
 use Bench::Graphile;
 use Bench::Measure;
+use Bench::PgBoss;
 use Bench::Pulse;
 use Bench::Server;
 
+# `left` counts the jobs that have not ended.
+my %graphile = (table => Bench::Graphile::TABLE, left => Bench::Graphile::LEFT,
+                fill => sub { my (undef, @rest) = @_; Bench::Graphile::fill(@rest) });
 my %side = (
-    pulse => { table => Bench::Pulse::TABLE, fill => \&Bench::Pulse::fill,
+    pulse => { table => Bench::Pulse::TABLE, left => Bench::Pulse::LEFT,
+               fill => sub { my (undef, @rest) = @_; Bench::Pulse::fill(@rest) },
                command => \&Bench::Pulse::drain_command },
-    graphile => { table => Bench::Graphile::TABLE, fill => \&Bench::Graphile::fill,
-                  command => \&Bench::Graphile::drain_command },
-    graphile_sql => { table => Bench::Graphile::TABLE, fill => \&Bench::Graphile::fill,
-                      command => \&Bench::Graphile::sql_drain_command },
+    graphile => { %graphile, command => \&Bench::Graphile::drain_command },
+    graphile_sql => { %graphile, command => \&Bench::Graphile::sql_drain_command },
+    pgboss => { table => Bench::PgBoss::TABLE, left => Bench::PgBoss::LEFT,
+                fill => sub { my ($at, undef, $jobs) = @_; Bench::PgBoss::fill($at, $jobs) } },
 );
 
 # Fills for all drains that follow. Dead rows are vacuumed away where the option says so, and a
@@ -27,12 +32,12 @@ sub fill {
     my ($at, @drains) = @_;
     my @others;
     for my $drain (@drains) {
-        my $table = $side{$drain->{system}}{table};
+        my ($table, $left) = @{$side{$drain->{system}}}{qw(table left)};
         Bench::Server::sql($drain->{database}, "VACUUM (ANALYZE) $table") if $drain->{vacuum} // 1;
-        push @others, Bench::Server::sql($drain->{database}, "SELECT count(*) FROM $table");
+        push @others, Bench::Server::sql($drain->{database}, $left);
     }
     Bench::Server::sql('postgres', 'CHECKPOINT');
-    $side{$_->{system}}{fill}->($_->{database}, $_->{jobs}, %{$_->{field} // {}}) for @drains;
+    $side{$_->{system}}{fill}->($at, $_->{database}, $_->{jobs}, %{$_->{field} // {}}) for @drains;
     Bench::Server::sql('postgres', 'CHECKPOINT') if $drains[0]{old};
     return @others;
 }
@@ -40,8 +45,7 @@ sub fill {
 # Dies if not as many are left as there were before.
 sub check_left {
     my ($at, $others, %option) = @_;
-    my $table = $side{$option{system}}{table};
-    my $left = Bench::Server::sql($option{database}, "SELECT count(*) FROM $table") - $others;
+    my $left = Bench::Server::sql($option{database}, $side{$option{system}}{left}) - $others;
     die "bench: $option{system} left $left jobs, see $at->{log}\n" if $left != 0;
     return;
 }

@@ -4,29 +4,13 @@ package Bench::Graphile;
 
 use strict;
 use warnings;
-use File::Path qw(make_path);
 
 use Bench::Jobs;
+use Bench::Npm;
 use Bench::Server;
 
 use constant TABLE => 'graphile_worker._private_jobs';
-
-sub install {
-    my ($at) = @_;
-    die "bench: Graphile Worker needs node and npm\n"
-      if system("command -v node npm >/dev/null 2>&1") != 0;
-    my $target = "$at->{build}/graphile";
-    my $lock = 'package-lock.json';
-    my $is_there = -d "$target/node_modules"
-      && system("cmp -s '$at->{here}/graphile/$lock' '$target/node_modules/.$lock.of'") == 0;
-    make_path($target);
-    Bench::Server::command("cp -R '$at->{here}/graphile/.' '$target'");
-    return if $is_there;
-    Bench::Server::command(
-        "cd '$target' && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1"
-          . " && cp $lock node_modules/.$lock.of");
-    return;
-}
+use constant LEFT => 'SELECT count(*) FROM ' . TABLE;
 
 # What a command of it is told by the environment; see graphile/graphile.config.js.
 sub environment {
@@ -39,13 +23,13 @@ sub environment {
         BENCH_TASKS => $option{tasks} // '',
         NO_LOG_SUCCESS => 1,
     );
-    return "cd '$at->{build}/graphile' && export "
+    return Bench::Npm::node_first($at) . "cd '$at->{build}/graphile' && export "
       . join(' ', map { "$_='$variable{$_}'" } sort keys %variable) . ' &&';
 }
 
 sub create {
     my ($at, $database) = @_;
-    install($at);
+    Bench::Npm::install($at, 'graphile');
     Bench::Server::command("createdb $database");
     my $environment = environment($at, $database);
     Bench::Server::command(

@@ -9,6 +9,7 @@ use Bench::Jobs;
 use Bench::Server;
 
 use constant TABLE => 'pulse.job';
+use constant LEFT => 'SELECT count(*) FROM ' . TABLE;
 
 sub create {
     my ($at, $database) = @_;

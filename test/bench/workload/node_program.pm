@@ -8,13 +8,15 @@ use warnings;
 
 use Bench::Draining;
 use Bench::Graphile;
+use Bench::Npm;
 use Bench::Pulse;
 
 use constant { JOBS => 100_000, FEW => 20_000, QUEUES => 400, BATCH => 500, PROGRAMS => 2 };
 
 sub command {
     my ($at, $how, $programs) = @_;
-    return 'PGDATABASE=postgres pulse-worker --once --log-level warning'
+    return Bench::Npm::node_first($at)
+      . 'PGDATABASE=postgres pulse-worker --once --log-level warning'
       . " --program 'node $at->{here}/tasks/no_op.mjs $how' --programs $programs";
 }
 

@@ -4,45 +4,15 @@ package Bench::Workload::OtherQueues;
 
 use strict;
 use warnings;
-use File::Path qw(make_path);
 
 use Bench::Draining;
 use Bench::Measure;
+use Bench::PgBoss;
 use Bench::Pulse;
 use Bench::Server;
 
 # Batches of pg-boss are what was best for it; see the README.
-use constant { JOBS => 100_000, BATCH => 500, PGBOSS => 'pgboss.job', PGBOSS_BATCH => 5000,
-               PGBOSS_PROCESSES => 2 };
-
-sub pgboss_command {
-    my ($at, @arguments) = @_;
-    return "cd '$at->{build}/pgboss' && "
-      . "export BENCH_PG_BOSS_URL='postgresql://$ENV{PGUSER}\@/pgboss?host=$ENV{PGHOST}' && "
-      . "for i in \$(seq @{[$arguments[0] eq 'drain' ? PGBOSS_PROCESSES : 1]}); do "
-      . "node drain.js @arguments & done; wait";
-}
-
-sub create_pgboss {
-    my ($at) = @_;
-    my $target = "$at->{build}/pgboss";
-    make_path($target);
-    Bench::Server::command("cp -R '$at->{here}/pgboss/.' '$target'");
-    Bench::Server::command(
-        "cd '$target' && npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1");
-    Bench::Server::command('createdb pgboss');
-    Bench::Server::command(pgboss_command($at, 'create') . " >>'$at->{log}' 2>&1");
-    return;
-}
-
-# Completed jobs stay in its table, which is emptied here.
-sub fill_pgboss {
-    my ($at) = @_;
-    Bench::Server::sql('pgboss', 'TRUNCATE ' . PGBOSS);
-    Bench::Server::command(pgboss_command($at, 'fill', JOBS) . " >>'$at->{log}' 2>&1");
-    Bench::Server::sql('pgboss', 'ANALYZE ' . PGBOSS);
-    return;
-}
+use constant { JOBS => 100_000, BATCH => 500, PGBOSS_BATCH => 5000, PGBOSS_PROCESSES => 2 };
 
 sub create_pgq {
     die "bench: PgQ is missing; on Debian: apt-get install postgresql-15-pgq3\n"
@@ -73,12 +43,15 @@ my %side = (
         database => 'postgres', create => sub { Bench::Pulse::create($_[0], 'postgres') },
         fill => sub { Bench::Pulse::fill('postgres', JOBS) },
         command => sub { Bench::Pulse::drain_command($_[0], 'postgres', batch => BATCH) },
-        left => 'SELECT count(*) FROM ' . Bench::Pulse::TABLE,
+        left => Bench::Pulse::LEFT,
     },
     pgboss => {
-        database => 'pgboss', create => \&create_pgboss, fill => \&fill_pgboss,
-        command => sub { pgboss_command($_[0], 'drain', PGBOSS_BATCH) },
-        left => q{SELECT count(*) FROM pgboss.job WHERE state < 'completed'},
+        database => 'pgboss', create => \&Bench::PgBoss::create,
+        fill => sub { Bench::PgBoss::fill($_[0], JOBS) },
+        command => sub {
+            Bench::PgBoss::command($_[0], PGBOSS_PROCESSES, 'drain', PGBOSS_BATCH);
+        },
+        left => Bench::PgBoss::LEFT,
     },
     pgq => {
         database => 'pgq', create => \&create_pgq, fill => \&fill_pgq,
