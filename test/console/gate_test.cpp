@@ -111,11 +111,13 @@ TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
   }
 }
 
-TEST_F(GateTest, without_a_free_descriptor_the_tokens_from_before_count) {
+TEST_F(GateTest, without_a_free_descriptor_the_tokens_from_before_count_for_a_minute) {
   Tokens tokens = read();
   {
     const NoDescriptors none;
-    EXPECT_TRUE(tokens.find_secret(secret_));
+    const auto now = Tokens::Clock::now();
+    EXPECT_TRUE(tokens.find_secret(secret_, now + std::chrono::seconds(55)));
+    EXPECT_FALSE(tokens.find_secret(secret_, now + std::chrono::seconds(65)));
   }
   const std::string problem = tokens.new_problem().value_or("none");
   EXPECT_TRUE(problem.ends_with("Too many open files")) << problem;

@@ -11,6 +11,8 @@ namespace pulse::console {
 namespace {
 
 constexpr std::string_view kScheme = "sha256:";
+// How long tokens count that the process has no descriptors or memory to read again.
+constexpr std::chrono::minutes kGrace{1};
 constexpr std::size_t kHashLength = 64;
 constexpr std::size_t kMaxNameLength = 63;  // as a role's
 
@@ -90,19 +92,19 @@ std::variant<Tokens, std::string> Tokens::read(const std::string& path) {
   return tokens;
 }
 
-void Tokens::refresh() {
-  const auto now = std::chrono::steady_clock::now();
+void Tokens::refresh(Clock::time_point now) {
   if (path_.empty() || now - checked_at_ < std::chrono::seconds(1)) return;
   checked_at_ = now;
   auto file = try_trusted_file(path_);
   problem_.reset();
   if (auto* refusal = std::get_if<FileRefusal>(&file)) {
     problem_ = std::move(refusal->reason);
-    if (refusal->is_transient) return;
+    if (refusal->is_transient && now - read_at_ < kGrace) return;
     text_.clear();
     list_.clear();
     return;
   }
+  read_at_ = now;
   std::string& text = std::get<FileText>(file).text;
   if (text == text_) return;
   Understood read = understand(text);
@@ -117,18 +119,18 @@ std::optional<std::string> Tokens::new_problem() {
   return told_ = problem_;
 }
 
-std::optional<Token> Tokens::find_secret(std::string_view secret) {
+std::optional<Token> Tokens::find_secret(std::string_view secret, Clock::time_point now) {
   const std::string hash = sha256(secret);
   std::optional<Token> found;
-  for (const Token& token : all()) {
+  for (const Token& token : all(now)) {
     if (are_same(token.hash, hash)) found = token;
   }
   return found;
 }
 
-TokenList Tokens::all() {
+TokenList Tokens::all(Clock::time_point now) {
   const std::lock_guard lock(*mutex_);
-  refresh();
+  refresh(now);
   return list_;
 }
 
