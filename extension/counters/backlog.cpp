@@ -2,7 +2,6 @@
 
 #include "access/catalog.hpp"
 #include "counters/depth_memory.hpp"
-#include "counters/noted_depths.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"

@@ -147,20 +147,13 @@ void promote_ring(int number, PromotionBudget* budget) {
 
 // Walks each ring once. Each call begins with a different ring, so that no ring takes all the
 // places left.
-void promote_in_turns(PromotionBudget* budget) {
-  static uint32 first = 0;
-  first++;
+void promote_in_turns(PromotionBudget* budget, uint32 first) {
   for (uint32 i = 0; i < kFairRings && budget->places_left > 0; i++)
     promote_ring(static_cast<int>((first + i) % kFairRings), budget);
 }
 
-// How many of the places left are kept for fair levels while other queues have queue marks. If only
-// one job may be opened, every second call keeps the place for fair levels.
-int places_of_rings(int places_left) {
-  static bool is_odd = false;
-  is_odd = !is_odd;
-  return any_ring_announced() ? (places_left + is_odd) / 2 : 0;
-}
+// The number of this call among those of all sessions that find a ring with something to start.
+uint32 ring_call() { return pg_atomic_fetch_add_u32(&this_database()->ring_calls, 1); }
 
 // Locks the tables before the promotion takes promotion marks. A claim that waits behind a DBA's
 // lock would otherwise hold cleared queue marks, and verify() would report the queues as stranded.
@@ -179,7 +172,11 @@ Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, Pla
   unblock_rings();
   budget.pauses = kMaxPauses;
   budget.free_checks = placed && !is_first_check_due() ? kFreeChecks : 0;
-  int kept = places_of_rings(places_left);
+  // Fair levels keep half of the places while other queues have queue marks. If only one job may be
+  // opened, every second call keeps the place.
+  bool has_ring = any_ring_announced();
+  uint32 call = has_ring ? ring_call() : 0;
+  int kept = has_ring ? (places_left + (call % 2 == 0)) / 2 : 0;
   budget.places_left = places_left - kept;
   promote_freed_levels(&budget, max_marks);
   // Queues that have just got a job to start join their rings before any turn.
@@ -187,7 +184,7 @@ Promotion promote_marked(int places_left, int max_marks, KnownLevel** known, Pla
   promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
   budget.lets_join = false;
   budget.places_left += kept;
-  promote_in_turns(&budget);
+  promote_in_turns(&budget, call / 2);
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
   // Behind a level that another transaction holds, further queues are as busy: the caller pauses.

@@ -65,15 +65,13 @@ bool next_name(PromotionBudget* budget, BucketNames* names) {
 }
 
 // The queues of the bucket that the call has no places left for keep their queue mark. The next
-// call goes on with these queues, but once around the bucket only.
+// call of this session that comes to the bucket goes on with these queues.
 void end_names(PromotionBudget* budget, BucketNames* names) {
   if (names->bucket < 0) return;
   BucketNames last = *names;
   if (!next_name(budget, names)) return;
   keep_queue_mark(budget, {names->name, names->bucket}, {0, 0, false, true, false, false, -1});
-  if (names->is_again) return;
-  remember_turn(last.bucket, last.name);
-  search_marks_from(last.bucket);
+  if (!names->is_again) remember_turn(last.bucket, last.name);
 }
 
 // Takes one promotion mark at a time, so that the queue mark of an unchecked queue stays set.
@@ -109,6 +107,8 @@ void answer_mark(QueueSource* source, const Candidate& queue, const Outcome& out
     marks->names.started = queue.name;
   else
     marks->budget->free_checks--;
+  if (outcome.starts == 0 && outcome.has_more && marks->passed_over < 0)
+    marks->passed_over = queue.bucket;
   keep_queue_mark(marks->budget, queue, outcome);
 }
 
@@ -169,10 +169,8 @@ void answer_freed(QueueSource* source, const Candidate& queue, const Outcome& ou
   if (outcome.starts > 0) {
     names->started = queue.name;
     levels->next_bucket = queue.bucket + 1;
-  } else if (is_blocked && names->started != 0 && !names->is_again) {
-    // The next walk goes on with the queues of this bucket, but once around the bucket only.
+  } else if (is_blocked && names->started != 0) {
     remember_turn(queue.bucket, names->started);
-    levels->next_bucket = queue.bucket;
   }
   levels->met_lock |= outcome.met_lock;
   levels->is_blocked |= is_blocked;
@@ -191,10 +189,13 @@ void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outc
 }
 
 MarkSource begin_marks(PromotionBudget* budget, int max_marks) {
-  return {{next_marked, answer_mark}, budget, kNoNames, max_marks, -1};
+  return {{next_marked, answer_mark}, budget, kNoNames, max_marks, -1, -1};
 }
 
-void end_marks(MarkSource* marks) { end_names(marks->budget, &marks->names); }
+void end_marks(MarkSource* marks) {
+  end_names(marks->budget, &marks->names);
+  if (marks->passed_over >= 0) search_marks_from(marks->passed_over);
+}
 
 FreedLevelSource begin_freed_levels(PromotionBudget* budget, int max_buckets) {
   return {{next_freed, answer_freed}, budget, kNoNames, max_buckets, kNoWalk, 0, false, false};

@@ -29,12 +29,12 @@ inline bool may_promote(const PromotionBudget& budget) {
 // Sets the queue mark of a queue again where the promotion has left a job to start.
 void keep_queue_mark(PromotionBudget* budget, const Candidate& queue, const Outcome& outcome);
 
-// The queues of one queue bucket, in the order of their names. Where the last call ended within the
-// bucket, the queues behind that call's last queue come first.
+// The queues of one queue bucket, in the order of their names. Where the last call of this session
+// ended within the bucket, the queues behind its turn come first.
 struct BucketNames {
   int bucket;     // -1: no further name
   Datum name;     // of the last queue
-  Datum resumed;  // the last queue of the last call; 0: the names begin with the first
+  Datum resumed;  // the queue that had the last turn; 0: the names begin with the first
   Datum started;  // the last queue of which this call has started a job; 0: none
   bool is_again;  // the names up to `resumed` are coming
 };
@@ -47,6 +47,8 @@ struct MarkSource : QueueSource {
   BucketNames names;
   int marks_left;
   int places;  // `places_left` when the last queue mark was taken; -1: that queue mark counts
+  // The bucket of the first queue that got no place for its job, and so keeps its turn; -1: none.
+  int passed_over;
 };
 MarkSource begin_marks(PromotionBudget* budget, int max_marks);
 // Sets the queue mark of the bucket again, if further queues of the bucket remain.

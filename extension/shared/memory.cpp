@@ -55,7 +55,8 @@ void reset_database(DatabaseState* database) {
            &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
   init_all(0, &database->first_check, &database->next_bucket, &database->next_parent_bucket,
-           &database->any_generation, &database->parked_seen, &database->next_promotion_mark);
+           &database->any_generation, &database->parked_seen, &database->next_promotion_mark,
+           &database->ring_calls);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);

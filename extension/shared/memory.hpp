@@ -57,6 +57,7 @@ struct DatabaseState {
   pg_atomic_uint64 promotion_marks[kPromotionMarkWords];
   // The promotion mark at which the next call begins to search, of whichever session.
   pg_atomic_uint32 next_promotion_mark;
+  pg_atomic_uint32 ring_calls;  // how many calls have found a fair ring with something to start
   // The parent buckets of the jobs that wait for a parent and were checked, and perhaps further
   // entries.
   pg_atomic_uint64 awaited_parents[kParentWords];

@@ -152,10 +152,11 @@ cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jo
 note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
     || ' at a limit, ' || (SELECT count(*) FROM setting) || ' settings' FROM judged});
 
-# After which starts not each of four members comes among the next six.
+# After which starts not each of four members comes among the next eight: two in one queue bucket
+# share a turn.
 sub late_turns {
     my (@started) = @_;
-    return join ' ', grep { (uniq @started[ $_ .. $_ + 5 ]) < 4 } 0 .. 12;
+    return join ' ', grep { (uniq @started[ $_ .. $_ + 7 ]) < 4 } 0 .. 10;
 }
 
 # One session takes jobs of a level with one place, or of queues with one place each. It takes one
@@ -207,15 +208,11 @@ for my $case ([1, 3, 'lv/', qw(221 59 x y)], [2, 3, 'lv/', qw(221 59 x y)],
     }
 }
 
-subtest 'queues have turns among sessions that end after each claim' => sub {
-    my @queues = map { "tenant-$_" } qw(153 x y z);
-    is(value($node, "SELECT count(DISTINCT pulse_internal.queue_bucket(m))
-        FROM unnest('{@{[ join ',', @queues ]}}'::text[]) AS m"), 4, 'four queue buckets');
-    # A sweep may open jobs of all queues, which then start by their ids.
-    value($node, qq{DELETE FROM pulse.job; SELECT pulse.add_job('go', queue_name => m)
-        FROM generate_series(1, 6), unnest('{@{[ join ',', @queues ]}}'::text[]) AS m});
+# Sessions that end after each claim take so many jobs, one each; returns the queues of the jobs.
+sub queues_of_short_sessions {
+    my ($count) = @_;
     my @started;
-    for (1 .. 24) {
+    for (1 .. $count) {
         my $one = Pulse::SqlWorker->new($node, 'one');
         my $job = $one->claim;
         push @started, value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
@@ -223,7 +220,41 @@ subtest 'queues have turns among sessions that end after each claim' => sub {
         $one->query('SELECT pulse.deregister_worker(' . $one->id . ')');
         $one->quit;
     }
+    return @started;
+}
+
+# Which of these queues does not come among each six of the started.
+sub without_turns {
+    my ($started, @queues) = @_;
+    return join ' ', grep {
+        my $queue = $_;
+        grep { my $first = $_; !grep { $_ eq $queue } @$started[ $first .. $first + 5 ] }
+          0 .. @$started - 6
+    } @queues;
+}
+
+subtest 'queues have turns among sessions that end after each claim' => sub {
+    my @queues = map { "tenant-$_" } qw(153 x y z);
+    is(value($node, "SELECT count(DISTINCT pulse_internal.queue_bucket(m))
+        FROM unnest('{@{[ join ',', @queues ]}}'::text[]) AS m"), 4, 'four queue buckets');
+    # A sweep may open jobs of all queues, which then start by their ids.
+    value($node, qq{DELETE FROM pulse.job; SELECT pulse.add_job('go', queue_name => m)
+        FROM generate_series(1, 6), unnest('{@{[ join ',', @queues ]}}'::text[]) AS m});
+    my @started = queues_of_short_sessions(24);
     is(late_turns(@started), '', 'one job each') or diag "@started";
+};
+
+subtest 'two queues of one queue bucket keep no other queue waiting' => sub {
+    for my $prefix ('tenant-', 'lv/') {
+        my ($first, $second) = $prefix eq 'lv/' ? (221, 59) : (153, 7);
+        my @queues = map { $prefix . $_ } $first, $second, qw(x y);
+        value($node, qq{DELETE FROM pulse.job; SELECT pulse.set_queue('lv', total => 1);
+            SELECT pulse.add_job('go', queue_name => m)
+              FROM generate_series(1, 12), unnest('{@{[ join ',', @queues ]}}'::text[]) AS m});
+        my @started = queues_of_short_sessions(12);
+        is(without_turns(\@started, @queues[ 2, 3 ]), '', "beside those of $prefix…")
+          or diag "@started";
+    }
 };
 
 subtest 'whoever waits for an open claim of a level pauses' => sub {
@@ -252,13 +283,33 @@ subtest 'a claim finds the job behind a hundred queues that have ended' => sub {
     value($node, q{DELETE FROM pulse.job; SELECT pulse.set_task('go', max_attempts => 1);
         SELECT pulse.add_job('go', queue_name => 'ended ' || n) FROM generate_series(1, 100) AS n});
     my $ending = Pulse::SqlWorker->new($node, 'ending');
-    while (my @jobs = $ending->claim(100)) {
-        $ending->complete(@jobs);
+    # The claim that finds no more begins the round of promotion marks anew.
+    my @jobs;
+    while (my @more = $ending->claim(100)) {
+        push @jobs, @more;
     }
+    $ending->complete(@jobs);
     value($node, q{SELECT pulse.add_job('go', queue_name => (
         SELECT 'late ' || n FROM generate_series(1, 1000) AS n
          ORDER BY pulse_internal.queue_bucket('late ' || n) DESC LIMIT 1))});
     ok(Pulse::SqlWorker->new($node, 'new')->claim, 'the first claim of a session has it');
+};
+
+subtest 'a place that is kept for a fair level costs no queue its turn' => sub {
+    value($node, q{DELETE FROM pulse.job; SELECT pulse.set_queue('ring', fair => true);
+        SELECT pulse.add_job('go', queue_name => q)
+          FROM generate_series(1, 24), unnest('{ring/a,ring/b,x,y}'::text[]) AS q});
+    my $one = Pulse::SqlWorker->new($node, 'one');
+    my @started;
+    for (1 .. 24) {
+        my $job = $one->claim;
+        push @started, value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
+        $one->complete($job);
+    }
+    is(without_turns(\@started, qw(ring/a ring/b x y)), '', 'of two queues beside it')
+      or diag "@started";
+    is(without_turns([ queues_of_short_sessions(18) ], qw(x y)), '',
+        'also among sessions that end after each claim');
 };
 
 expect_healthy($node);
