@@ -145,8 +145,8 @@ void promote_ring(int number, PromotionBudget* budget) {
   budget->more |= end_turns(&ring);
 }
 
-// Walks each ring once. Each call begins with a different ring, so that no ring takes all the
-// places left.
+// Walks each ring once, beginning with the ring of that number, so that over several calls no ring
+// takes all the places left.
 void promote_in_turns(PromotionBudget* budget, uint32 first) {
   for (uint32 i = 0; i < kFairRings && budget->places_left > 0; i++)
     promote_ring(static_cast<int>((first + i) % kFairRings), budget);
