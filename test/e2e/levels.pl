@@ -208,15 +208,22 @@ for my $case ([1, 3, 'lv/', qw(221 59 x y)], [2, 3, 'lv/', qw(221 59 x y)],
     }
 }
 
+# Claims a job, ends it, and returns its queue.
+sub queue_of_next {
+    my ($worker) = @_;
+    my $job = $worker->claim;
+    my $queue = value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
+    $worker->complete($job);
+    return $queue;
+}
+
 # Sessions that end after each claim take so many jobs, one each; returns the queues of the jobs.
 sub queues_of_short_sessions {
     my ($count) = @_;
     my @started;
     for (1 .. $count) {
         my $one = Pulse::SqlWorker->new($node, 'one');
-        my $job = $one->claim;
-        push @started, value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
-        $one->complete($job);
+        push @started, queue_of_next($one);
         $one->query('SELECT pulse.deregister_worker(' . $one->id . ')');
         $one->quit;
     }
@@ -300,12 +307,7 @@ subtest 'a place that is kept for a fair level costs no queue its turn' => sub {
         SELECT pulse.add_job('go', queue_name => q)
           FROM generate_series(1, 24), unnest('{ring/a,ring/b,x,y}'::text[]) AS q});
     my $one = Pulse::SqlWorker->new($node, 'one');
-    my @started;
-    for (1 .. 24) {
-        my $job = $one->claim;
-        push @started, value($node, "SELECT queue_name FROM pulse.job WHERE id = $job->{id}");
-        $one->complete($job);
-    }
+    my @started = map { queue_of_next($one) } 1 .. 24;
     is(without_turns(\@started, qw(ring/a ring/b x y)), '', 'of two queues beside it')
       or diag "@started";
     is(without_turns([ queues_of_short_sessions(18) ], qw(x y)), '',

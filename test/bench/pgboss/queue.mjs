@@ -1,7 +1,6 @@
 // pg-boss's side of a drain: `create`, `fill JOBS`, `drain BATCH`, which takes jobs of a queue that
 // do nothing until none is left, or `work BATCH`, a worker that ends when nothing has come for a
 // while. BENCH_PG_BOSS_URL says where.
-import { setTimeout as pause } from 'node:timers/promises'
 import { PgBoss } from 'pg-boss'
 import { untilIdle } from './idle.mjs'
 
